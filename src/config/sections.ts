@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { byteSize } from "./byte-size.ts";
+import { type HealthConfig, type Limits, LOG_FORMATS, LOG_LEVELS, type LogConfig, type Timeouts } from "./config.ts";
+import { duration, durationOrOff } from "./duration.ts";
+
+/** Most front ends keep idle connections for 60 s: closing ours earlier would answer their next request with a reset. */
+const KEEP_ALIVE = "75s";
+
+/** Below the 5 s after which uvicorn, the HTTP server of most engines, closes an idle connection. */
+const UPSTREAM_KEEP_ALIVE = "4s";
+
+export const timeouts: z.ZodType<Timeouts> = z
+  .strictObject({
+    connect: durationOrOff.prefault("2s").describe("Opening a connection to an endpoint."),
+    firstByte: durationOrOff
+      .prefault("10m")
+      .describe("From the request sent to the first byte of the answer, which comes at the end unless it is streamed."),
+    idle: durationOrOff.prefault("60s").describe("Silence inside an answer; each chunk starts it anew."),
+    keepAlive: durationOrOff
+      .prefault(KEEP_ALIVE)
+      .describe("How long a client's idle connection stays open; keep it above that of a proxy in front."),
+    upstreamKeepAlive: duration
+      .prefault(UPSTREAM_KEEP_ALIVE)
+      .describe("How long an idle connection to an endpoint is reused; keep it below the engine's own."),
+    drain: durationOrOff.prefault("30s").describe("What running requests get to finish after SIGTERM."),
+  })
+  .prefault({})
+  .transform((written) => ({
+    connectMs: written.connect,
+    firstByteMs: written.firstByte,
+    idleMs: written.idle,
+    keepAliveMs: written.keepAlive,
+    upstreamKeepAliveMs: written.upstreamKeepAlive,
+    drainMs: written.drain,
+  }))
+  .describe("How long things may take; `off`: without limit.");
+
+export const limits: z.ZodType<Limits> = z
+  .strictObject({
+    bodyBytes: byteSize.prefault("64MiB").describe("Largest request body, as sent."),
+    headerBytes: byteSize.prefault("32KiB").describe("Largest request head: request line and headers together."),
+  })
+  .prefault({})
+  .describe("How large a request may be.");
+
+const consecutive = z.int().min(1).max(1000);
+
+export const health: z.ZodType<HealthConfig> = z
+  .strictObject({
+    interval: duration.prefault("5s").describe("Time between two probes of an endpoint."),
+    timeout: duration.prefault("2s").describe("What a probe may take."),
+    unhealthyAfter: consecutive.default(3).describe("Failed probes in a row that make an endpoint unhealthy."),
+    healthyAfter: consecutive.default(2).describe("Successful probes in a row that make it healthy again."),
+    path: z
+      .string()
+      .regex(/^\/\S*$/, { error: "a path such as /health" })
+      .optional()
+      .describe("Path to probe; absent: the one that is right for the engine.")
+      .meta({ value: "path" }),
+  })
+  .prefault({})
+  .transform(({ interval, timeout, path, ...thresholds }) => ({
+    ...thresholds,
+    intervalMs: interval,
+    timeoutMs: timeout,
+    path,
+  }))
+  .describe("How endpoints are probed.");
+
+export const log: z.ZodType<LogConfig> = z
+  .strictObject({
+    level: z.enum(LOG_LEVELS).default("info").describe("Least severe level that is written."),
+    format: z.enum(LOG_FORMATS).default("auto").describe("`auto`: pretty on a terminal, JSON elsewhere."),
+  })
+  .prefault({})
+  .describe("What is logged, on standard output.");

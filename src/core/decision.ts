@@ -1,0 +1,58 @@
+import type { Endpoint } from "./endpoint.ts";
+import type { Lease } from "./ledger.ts";
+import type { Considered } from "./policy.ts";
+
+/** Why an endpoint was not a candidate. */
+export type Exclusion =
+  | "tried"
+  | "weight_zero"
+  | "draining"
+  | "down"
+  | "loading"
+  | "auth_failed"
+  | "model_not_served"
+  | "no_room";
+
+/** Why no endpoint was chosen. */
+export type RefusalReason =
+  /** The pool has no endpoint that takes traffic (none configured, weight 0 or draining). */
+  | "no_endpoint"
+  /** Endpoints take traffic, but none of them serves the model. */
+  | "model_not_served"
+  /** Every endpoint that could is down, loading or misconfigured. */
+  | "unavailable"
+  /** Every usable endpoint was tried for this request. */
+  | "exhausted"
+  /** Usable endpoints exist; the policy has room on none of them. */
+  | "saturated";
+
+/** Everything a decision was made of: data, never a log line. */
+export interface Explanation {
+  readonly policy: string;
+  readonly reason: string;
+  readonly considered: readonly Considered[];
+  readonly excluded: readonly { readonly endpoint: string; readonly why: Exclusion }[];
+}
+
+/** The request goes to `endpoint` now; choosing and opening the lease were one step. */
+export interface Routed {
+  readonly kind: "routed";
+  readonly endpoint: Endpoint;
+  readonly lease: Lease;
+  readonly explanation: Explanation;
+}
+
+/** The request goes nowhere. */
+export interface Refused {
+  readonly kind: "refused";
+  readonly reason: RefusalReason;
+  /** When another try has a chance, in ms. */
+  readonly retryAfterMs: number;
+  readonly explanation: Explanation;
+}
+
+/**
+ * What became of a request. Consumers switch on `kind`: late binding adds `held` (assigned to an
+ * endpoint that has no room yet, not sent) as a third kind beside these.
+ */
+export type Decision = Routed | Refused;

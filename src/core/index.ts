@@ -1,0 +1,37 @@
+export { Balancer, type BalancerOptions, createBalancer, type Observation, type Outcome } from "./balancer.ts";
+export { type Cost, costOf, DECODE_WORK, PREFILL_WORK, workTokens } from "./cost.ts";
+export type { Decision, Exclusion, Explanation, RefusalReason, Refused, Routed } from "./decision.ts";
+export { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
+export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
+export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
+export { EngineSpeed, SpeedScales } from "./engine-speed.ts";
+export {
+  type Availability,
+  DEFAULT_HEALTH_OPTIONS,
+  type HealthOptions,
+  EndpointHealth,
+  type HealthTransition,
+  type ProbeOutcome,
+  takesTraffic,
+} from "./health.ts";
+export { type Account, Lease, Ledger } from "./ledger.ts";
+export { fixedOutput, MIN_REMAINING_TOKENS, type OutputExpectation } from "./output-expectation.ts";
+export { type OutputKey, OutputLengths } from "./output-lengths.ts";
+export { findPolicy, policyDefinitions } from "./policies/index.ts";
+export type {
+  Candidate,
+  Candidates,
+  Choice,
+  Considered,
+  Policy,
+  PolicyContext,
+  PolicyDefinition,
+  RoutedEvent,
+} from "./policy.ts";
+export { Member, Pool } from "./pool.ts";
+export { BLOCK_UNITS, type Prefix, PrefixHasher } from "./prefix-hash.ts";
+export { PrefixIndex } from "./prefix-index.ts";
+export { PromptRatios } from "./prompt-ratios.ts";
+export { type Random, seededRandom } from "./random.ts";
+export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
+export { leastBy, sample } from "./select.ts";

@@ -1,0 +1,258 @@
+import type { Cost } from "./cost.ts";
+import type { OutputExpectation } from "./output-expectation.ts";
+
+/** Work in flight on one endpoint: always the sum of its open leases. Read-only outside the ledger. */
+export interface Account {
+  /** Open leases. */
+  readonly requests: number;
+  /** Those that have not shown their first token. */
+  readonly waitingRequests: number;
+  /** Uncached prompt tokens of the waiting requests: prefill still to do. */
+  readonly waitingPrefillTokens: number;
+  /** Attention pairs of that prefill. */
+  readonly waitingPrefillPairs: number;
+  /** All prompt tokens of the waiting requests: KV they will take. */
+  readonly waitingPromptTokens: number;
+  /** Requests past their first token. */
+  readonly runningRequests: number;
+  /** Prompt and generated tokens of the running requests: KV they hold. */
+  readonly contextTokens: number;
+  /** Output tokens still expected, waiting and running requests together. */
+  readonly outputTokens: number;
+  /**
+   * When prefill last moved on: the last first token or end of a request that was first in line, or the start of the
+   * backlog. Never goes back.
+   */
+  readonly prefillSinceMs: number;
+  /** Cost of the request that has waited longest for its first token. */
+  readonly oldestWaiting: Cost | undefined;
+  /** Prefill tokens sent lately, decaying with `RECENT_PREFILL_MS`. */
+  recentPrefillTokens(nowMs: number): number;
+  /** Attention pairs of that prefill. */
+  recentPrefillPairs(nowMs: number): number;
+}
+
+/** Time constant of what an account calls recent: long against one prefill, short against a change of traffic. */
+export const RECENT_PREFILL_MS = 10_000;
+
+type Phase = "waiting" | "running" | "closed";
+
+/** One request's hold on an endpoint's account. Whatever ends the request closes it, exactly once. */
+export class Lease {
+  readonly endpointId: string;
+  readonly cost: Cost;
+  readonly openedAtMs: number;
+  readonly #account: MutableAccount;
+  readonly #output: OutputExpectation;
+  readonly #closed: () => void;
+  #phase: Phase = "waiting";
+  #generatedTokens = 0;
+  #remainingTokens: number;
+  #firstTokenAtMs: number | undefined;
+  #lastProgressMs: number;
+
+  constructor(
+    endpointId: string,
+    account: MutableAccount,
+    cost: Cost,
+    output: OutputExpectation,
+    nowMs: number,
+    closed: () => void,
+  ) {
+    this.endpointId = endpointId;
+    this.cost = cost;
+    this.openedAtMs = nowMs;
+    this.#account = account;
+    this.#output = output;
+    this.#closed = closed;
+    this.#remainingTokens = cost.decodeTokens;
+    this.#lastProgressMs = nowMs;
+    account.addWaiting(this);
+  }
+
+  get isOpen(): boolean {
+    return this.#phase !== "closed";
+  }
+
+  get isRunning(): boolean {
+    return this.#phase === "running";
+  }
+
+  get generatedTokens(): number {
+    return this.#generatedTokens;
+  }
+
+  /** Output tokens still expected. */
+  get remainingTokens(): number {
+    return this.isOpen ? this.#remainingTokens : 0;
+  }
+
+  /** Undefined: no token yet. */
+  get firstTokenAtMs(): number | undefined {
+    return this.#firstTokenAtMs;
+  }
+
+  /** Time of the opening, the first token or the last progress, whichever came last. */
+  get lastProgressMs(): number {
+    return this.#lastProgressMs;
+  }
+
+  /** Prefill is done: its work leaves the account, its prompt becomes context. Later calls do nothing. */
+  firstToken(nowMs: number): void {
+    if (this.#phase !== "waiting") return;
+    this.#phase = "running";
+    this.#firstTokenAtMs = nowMs;
+    this.#account.removeWaiting(this);
+    this.#account.prefillMoved(nowMs);
+    this.#account.addRunning(this.cost.promptTokens);
+    this.progress(1, nowMs);
+  }
+
+  /** `tokens` more were generated. Before the first token it does nothing: tell `firstToken` first. */
+  progress(tokens: number, nowMs: number): void {
+    if (this.#phase !== "running") return;
+    this.#generatedTokens += whole(tokens);
+    this.#lastProgressMs = nowMs;
+    const remaining = whole(Math.round(this.#output.remainingAfter(this.#generatedTokens)));
+    this.#account.contextTokens += tokens;
+    this.#account.outputTokens += remaining - this.#remainingTokens;
+    this.#remainingTokens = remaining;
+  }
+
+  /** Takes everything this lease holds off the account. False: it was closed already, and nothing changed. */
+  close(nowMs: number): boolean {
+    if (this.#phase === "closed") return false;
+    if (this.#phase === "running") this.#account.removeRunning(this.cost.promptTokens + this.#generatedTokens);
+    else if (this.#account.removeWaiting(this)) this.#account.prefillMoved(nowMs);
+    this.#account.outputTokens -= this.#remainingTokens;
+    this.#account.requests--;
+    this.#phase = "closed";
+    this.#closed();
+    return true;
+  }
+}
+
+class MutableAccount implements Account {
+  requests = 0;
+  waitingRequests = 0;
+  waitingPrefillTokens = 0;
+  waitingPrefillPairs = 0;
+  waitingPromptTokens = 0;
+  runningRequests = 0;
+  contextTokens = 0;
+  outputTokens = 0;
+  prefillSinceMs = 0;
+  /** In order of opening. */
+  readonly #waiting = new Set<Lease>();
+  #recentTokens = 0;
+  #recentPairs = 0;
+  #recentAtMs = 0;
+
+  get oldestWaiting(): Cost | undefined {
+    return this.#firstWaiting?.cost;
+  }
+
+  recentPrefillTokens(nowMs: number): number {
+    return this.#recentTokens * this.#fade(nowMs);
+  }
+
+  recentPrefillPairs(nowMs: number): number {
+    return this.#recentPairs * this.#fade(nowMs);
+  }
+
+  addWaiting(lease: Lease): void {
+    const { cost, openedAtMs } = lease;
+    if (this.waitingRequests === 0) this.prefillMoved(openedAtMs);
+    this.requests++;
+    this.waitingRequests++;
+    this.waitingPrefillTokens += whole(cost.prefillTokens);
+    this.waitingPrefillPairs += whole(2 * cost.prefillPairs) / 2;
+    this.waitingPromptTokens += whole(cost.promptTokens);
+    this.outputTokens += whole(cost.decodeTokens);
+    this.#waiting.add(lease);
+    this.#recentTokens = this.recentPrefillTokens(openedAtMs) + cost.prefillTokens;
+    this.#recentPairs = this.recentPrefillPairs(openedAtMs) + cost.prefillPairs;
+    this.#recentAtMs = openedAtMs;
+  }
+
+  /** True: it was first in line, so prefill goes on to the next. */
+  removeWaiting(lease: Lease): boolean {
+    const { cost } = lease;
+    const wasFirst = lease === this.#firstWaiting;
+    this.waitingRequests--;
+    this.waitingPrefillTokens -= cost.prefillTokens;
+    this.waitingPrefillPairs -= cost.prefillPairs;
+    this.waitingPromptTokens -= cost.promptTokens;
+    this.#waiting.delete(lease);
+    return wasFirst;
+  }
+
+  prefillMoved(nowMs: number): void {
+    this.prefillSinceMs = Math.max(this.prefillSinceMs, nowMs);
+  }
+
+  addRunning(promptTokens: number): void {
+    this.runningRequests++;
+    this.contextTokens += promptTokens;
+  }
+
+  removeRunning(contextTokens: number): void {
+    this.runningRequests--;
+    this.contextTokens -= contextTokens;
+  }
+
+  get #firstWaiting(): Lease | undefined {
+    return this.#waiting.values().next().value;
+  }
+
+  #fade(nowMs: number): number {
+    return Math.exp((this.#recentAtMs - nowMs) / RECENT_PREFILL_MS);
+  }
+}
+
+/** Whole numbers add up exactly in any order, so that an idle account reads 0: anything else would leave dust behind. */
+function whole(tokens: number): number {
+  if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`not a number of tokens: ${tokens}`);
+  return tokens;
+}
+
+/** The one place that knows the work in flight. */
+export class Ledger {
+  readonly #accounts = new Map<string, MutableAccount>();
+  readonly #forgotten = new Set<string>();
+
+  /**
+   * The account of an endpoint, opened when first asked for. An endpoint that comes back while old
+   * work still runs there gets its account back with that work in it.
+   */
+  account(endpointId: string): Account {
+    this.#forgotten.delete(endpointId);
+    return this.#mutable(endpointId);
+  }
+
+  /** Opens a lease for a request of `cost` that goes to `endpointId` now. */
+  open(endpointId: string, cost: Cost, output: OutputExpectation, nowMs: number): Lease {
+    return new Lease(endpointId, this.#mutable(endpointId), cost, output, nowMs, () => this.#dropIfForgotten(endpointId));
+  }
+
+  /** The endpoint left its pool: its account goes as soon as nothing runs there any more. */
+  forget(endpointId: string): void {
+    this.#forgotten.add(endpointId);
+    this.#dropIfForgotten(endpointId);
+  }
+
+  #mutable(endpointId: string): MutableAccount {
+    let account = this.#accounts.get(endpointId);
+    if (account === undefined) {
+      account = new MutableAccount();
+      this.#accounts.set(endpointId, account);
+    }
+    return account;
+  }
+
+  #dropIfForgotten(endpointId: string): void {
+    if (!this.#forgotten.has(endpointId) || this.#accounts.get(endpointId)?.requests) return;
+    this.#accounts.delete(endpointId);
+    this.#forgotten.delete(endpointId);
+  }
+}

@@ -1,0 +1,17 @@
+/** A source of uniform numbers in [0, 1). */
+export interface Random {
+  next(): number;
+}
+
+/** A repeatable source (mulberry32): the same seed gives the same draws on every platform. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0;
+  return {
+    next() {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    },
+  };
+}

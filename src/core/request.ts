@@ -1,0 +1,44 @@
+import { fixedOutput, type OutputExpectation } from "./output-expectation.ts";
+import type { Prefix } from "./prefix-hash.ts";
+
+/** What is known of a request before it is routed. */
+export interface RequestProfile {
+  /** The name the endpoint knows the model by; aliases are already resolved. */
+  readonly model: string;
+  /** The API called; output lengths are learned by it. */
+  readonly route: string;
+  /** Estimated from the body, cached part included. */
+  readonly promptTokens: number;
+  /** UTF-8 bytes of the text `promptTokens` was estimated from; undefined: it was not estimated from text alone. */
+  readonly textBytes: number | undefined;
+  /** The client's bound on the output; undefined: none. */
+  readonly maxOutputTokens: number | undefined;
+  /** How many output tokens to expect, now and after some were generated. */
+  readonly output: OutputExpectation;
+  /** False: no token is seen before the end, so its progress is projected. */
+  readonly isStreaming: boolean;
+  /** Undefined: nothing to match against the prefix cache. */
+  readonly prefix: Prefix | undefined;
+  /** Undefined: the client gave no usable key. */
+  readonly sessionKey: string | undefined;
+}
+
+/** Fills in what a caller leaves out: streaming, 256 output tokens, no prefix, no session. */
+export function requestProfile(
+  known: Pick<RequestProfile, "promptTokens"> & Partial<RequestProfile> & { readonly expectedOutputTokens?: number },
+): RequestProfile {
+  return {
+    model: known.model ?? "",
+    route: known.route ?? "",
+    promptTokens: known.promptTokens,
+    textBytes: known.textBytes,
+    maxOutputTokens: known.maxOutputTokens,
+    output: known.output ?? fixedOutput(known.expectedOutputTokens ?? DEFAULT_OUTPUT_TOKENS),
+    isStreaming: known.isStreaming ?? true,
+    prefix: known.prefix,
+    sessionKey: known.sessionKey,
+  };
+}
+
+/** Prior mean output length before anything was learned (docs/policies/least_delay.md). */
+export const DEFAULT_OUTPUT_TOKENS = 256;

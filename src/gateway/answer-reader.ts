@@ -1,0 +1,129 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { readAnswerUsage } from "./answer-usage.ts";
+import { isEventStream } from "./headers.ts";
+import type { ReadDialect, Route } from "./routes.ts";
+import { type ChunkReport, createStreamMeter, type StreamError, type StreamMeter } from "./stream-meter.ts";
+import type { Usage } from "./usage.ts";
+
+/** Reads an answer as it passes, streamed or whole. */
+export interface AnswerReader {
+  readonly isStream: boolean;
+  readonly usage: Usage | undefined;
+  /** An error told inside a stream. */
+  readonly error: StreamError | undefined;
+  /** False: a stream that ends now ends without its end mark and without a reason to stop. */
+  readonly isWhole: boolean;
+  /** Whether the balancer may put an event of its own in. */
+  readonly isBetweenEvents: boolean;
+  push(chunk: Buffer): ChunkReport;
+  end(): ChunkReport;
+}
+
+/** @param dropsUsageEvent The balancer asked for usage, the client did not. */
+export function createAnswerReader(
+  route: Route,
+  status: number,
+  headers: IncomingHttpHeaders,
+  dropsUsageEvent: boolean,
+): AnswerReader {
+  const { dialect, generates } = route;
+  const isPlain = headers["content-encoding"] === undefined || headers["content-encoding"] === "identity";
+  if (dialect === "passthrough" || !isPlain || status >= 300) return new OpaqueReader(isEventStream(headers));
+  return isEventStream(headers) ? new StreamReader(dialect, generates, dropsUsageEvent) : new WholeReader(dialect);
+}
+
+/** An answer that cannot be looked into, or is not worth it: it only passes. */
+class OpaqueReader implements AnswerReader {
+  readonly isStream: boolean;
+  readonly usage: Usage | undefined = undefined;
+  readonly error: undefined = undefined;
+  readonly isWhole = true;
+  readonly isBetweenEvents = false;
+
+  constructor(isStream: boolean) {
+    this.isStream = isStream;
+  }
+
+  push(chunk: Buffer): ChunkReport {
+    return { forward: chunk, tokenEvents: 0, dataEvents: 1 };
+  }
+
+  end(): ChunkReport {
+    return NOTHING;
+  }
+}
+
+class StreamReader implements AnswerReader {
+  readonly isStream = true;
+  readonly #generates: boolean;
+  readonly #meter: StreamMeter;
+
+  constructor(dialect: ReadDialect, generates: boolean, dropsUsageEvent: boolean) {
+    this.#generates = generates;
+    this.#meter = createStreamMeter(dialect, { dropUsageEvent: dropsUsageEvent });
+  }
+
+  get usage(): Usage | undefined {
+    return this.#meter.usage;
+  }
+
+  get error(): StreamError | undefined {
+    return this.#meter.error;
+  }
+
+  get isWhole(): boolean {
+    return !this.#generates || this.#meter.isDone || this.#meter.hasFinishReason;
+  }
+
+  get isBetweenEvents(): boolean {
+    return this.#meter.isBetweenEvents;
+  }
+
+  push(chunk: Buffer): ChunkReport {
+    return this.#meter.push(chunk);
+  }
+
+  end(): ChunkReport {
+    return this.#meter.end();
+  }
+}
+
+/** One JSON body: usage is found when it is complete. */
+class WholeReader implements AnswerReader {
+  readonly isStream = false;
+  readonly error: undefined = undefined;
+  readonly isWhole = true;
+  readonly isBetweenEvents = false;
+  readonly #dialect: ReadDialect;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #usage: Usage | undefined;
+
+  constructor(dialect: ReadDialect) {
+    this.#dialect = dialect;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  push(chunk: Buffer): ChunkReport {
+    this.#bytes += chunk.length;
+    this.#chunks.push(chunk);
+    // Usage stands near the start or at the end: of a large answer (embeddings) only its end is kept.
+    while (this.#chunks.length > 1 && this.#bytes - (this.#chunks[0] as Buffer).length >= MAX_KEPT_BYTES) {
+      this.#bytes -= (this.#chunks.shift() as Buffer).length;
+    }
+    return { forward: chunk, tokenEvents: 0, dataEvents: 1 };
+  }
+
+  end(): ChunkReport {
+    this.#usage = readAnswerUsage(this.#dialect, Buffer.concat(this.#chunks));
+    this.#chunks = [];
+    return NOTHING;
+  }
+}
+
+const MAX_KEPT_BYTES = 1024 * 1024;
+
+const NOTHING: ChunkReport = { forward: Buffer.alloc(0), tokenEvents: 0, dataEvents: 0 };

@@ -1,0 +1,136 @@
+import { isJsonObject, type JsonObject } from "../json-object.ts";
+import type { PromptPart } from "../prompt-part.ts";
+
+/**
+ * Fields of each typed block that end up in the prompt, in the order they are read. The dialects' type names do
+ * not clash, so one table serves all; a block may hold blocks again (tool results, documents).
+ */
+const PROMPT_FIELDS: ReadonlyMap<string, readonly string[]> = new Map([
+  // Text in chat, completions, Responses and Messages.
+  ["text", ["text"]],
+  ["input_text", ["text"]],
+  ["output_text", ["text"]],
+  ["summary_text", ["text"]],
+  ["reasoning_text", ["text"]],
+  ["refusal", ["refusal"]],
+  ["thinking", ["thinking"]],
+  // Opaque to everyone but its maker: no engine tokenises it.
+  ["redacted_thinking", []],
+  // Messages: tools and what they were given.
+  ["tool_use", ["name", "input"]],
+  ["server_tool_use", ["name", "input"]],
+  ["mcp_tool_use", ["name", "input"]],
+  ["tool_result", ["content"]],
+  ["mcp_tool_result", ["content"]],
+  ["search_result", ["title", "content"]],
+  ["web_search_tool_result", ["content"]],
+  ["web_search_result", ["title", "url"]],
+  // Responses: input items.
+  ["reasoning", ["summary", "content"]],
+  ["function_call", ["name", "arguments"]],
+  ["function_call_output", ["output"]],
+  ["custom_tool_call", ["name", "input"]],
+  ["custom_tool_call_output", ["output"]],
+  ["computer_call", ["action"]],
+  ["computer_call_output", ["output"]],
+  ["local_shell_call", ["action"]],
+  ["local_shell_call_output", ["output"]],
+  ["mcp_call", ["name", "arguments", "output"]],
+  ["code_interpreter_call", ["code"]],
+  ["web_search_call", ["action"]],
+  ["compaction", []],
+  // A name for something kept elsewhere: its size is not in the body.
+  ["item_reference", []],
+]);
+
+/** Blocks that stand for an image, a sound, a video or a file, with the field that holds it or points to it. */
+const MEDIA_FIELDS: ReadonlyMap<string, string> = new Map([
+  ["image_url", "image_url"],
+  ["input_image", "image_url"],
+  ["computer_screenshot", "image_url"],
+  ["image", "source"],
+  ["image_embeds", "image_embeds"],
+  ["input_audio", "input_audio"],
+  ["audio_url", "audio_url"],
+  ["audio", "audio"],
+  ["video_url", "video_url"],
+  ["video", "video"],
+  ["file", "file"],
+  ["input_file", "file_data"],
+  ["document_url", "document_url"],
+  ["container_upload", "file_id"],
+  ["image_generation_call", "result"],
+]);
+
+/** Nesting deeper than this is no prompt that anyone writes; it bounds the recursion. */
+const MAX_DEPTH = 32;
+
+/** Reads content as all dialects write it: a string, a block, a list of both, or nothing. */
+export function contentParts(content: unknown, depth = 0): PromptPart[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === "string") return [{ kind: "text", text: content }];
+  if (depth > MAX_DEPTH) return [{ kind: "unknown" }];
+  if (Array.isArray(content)) return content.flatMap((item) => contentParts(item, depth + 1));
+  return isJsonObject(content) ? blockParts(content, depth) : [{ kind: "unknown" }];
+}
+
+/** Text of a value that templates print as JSON: tools, arguments, documents. */
+export function jsonParts(value: unknown): PromptPart[] {
+  if (value === undefined || value === null) return [];
+  if (typeof value === "string") return [{ kind: "text", text: value }];
+  try {
+    return [{ kind: "text", text: JSON.stringify(value) }];
+  } catch {
+    // JSON.parse reads deeper nesting than JSON.stringify, which recurses, can write.
+    return [{ kind: "unknown" }];
+  }
+}
+
+function blockParts(block: JsonObject, depth: number): PromptPart[] {
+  const type = typeof block.type === "string" ? block.type : impliedType(block);
+  if (type === "document") return documentParts(block, depth);
+  const mediaField = MEDIA_FIELDS.get(type);
+  if (mediaField !== undefined) return [{ kind: "media", source: mediaSource(block[mediaField] ?? block.file_id) }];
+  const fields = PROMPT_FIELDS.get(type);
+  if (fields === undefined) return [{ kind: "unknown" }];
+  return fields.flatMap((field) => {
+    // Arguments are an object of the caller's own making, not a block.
+    const isPrinted = field === "input" || field === "action";
+    return isPrinted ? jsonParts(block[field]) : contentParts(block[field], depth + 1);
+  });
+}
+
+/** Some clients leave `type` out where the one field there is says it. */
+function impliedType(block: JsonObject): string {
+  for (const type of ["text", "image_url", "input_audio", "audio_url", "video_url"]) {
+    if (type in block) return type;
+  }
+  return "";
+}
+
+/** An Anthropic document is text, blocks, or a file. */
+function documentParts(block: JsonObject, depth: number): PromptPart[] {
+  const source = block.source;
+  const title = contentParts(block.title, depth + 1);
+  if (isJsonObject(source) && source.type === "text") return [...title, ...contentParts(source.data, depth + 1)];
+  if (isJsonObject(source) && source.type === "content") {
+    return [...title, ...contentParts(source.content, depth + 1)];
+  }
+  return [...title, { kind: "media", source: mediaSource(source) }];
+}
+
+/** The longest string is the data or the address; the rest (format, detail, media type) says little about which it is. */
+function mediaSource(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (!isJsonObject(value)) return "";
+  let longest = "";
+  for (const field of Object.values(value)) {
+    if (typeof field === "string" && field.length > longest.length) longest = field;
+  }
+  return longest;
+}
+
+/** Begins a message. A role that is no text is the engine's to refuse. */
+export function turn(role: unknown): PromptPart {
+  return { kind: "turn", role: typeof role === "string" ? role : "" };
+}

@@ -1,0 +1,214 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts";
+import type { ModelTarget } from "../runtime/index.ts";
+import { type AnswerTokens, Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
+import { ClientStream } from "./client-stream.ts";
+import { errorBody } from "./error-answer.ts";
+import type { ErrorCode, ErrorDetails } from "./errors.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import { ownHeaders, requestIdOf } from "./headers.ts";
+import { OutboundBody } from "./outbound-body.ts";
+import type { RequestOutcome } from "./outcome.ts";
+import { profileOf } from "./profile.ts";
+import { readOpaque } from "./read-opaque.ts";
+import { type BodyProblem, type RequestFacts, readRequest } from "./read-request.ts";
+import { receiveBody } from "./receive-body.ts";
+import type { Route } from "./routes.ts";
+
+/** One client request from its head to its one outcome: body, decision, attempts, answer. */
+export class Exchange {
+  readonly #parts: GatewayParts;
+  readonly #route: Route;
+  readonly #request: IncomingMessage;
+  readonly #client: ClientStream;
+  readonly #requestId: string;
+  readonly #arrivedAtMs: number;
+  #isClientGone = false;
+  #attempt: Attempt | undefined;
+  #target: ModelTarget | undefined;
+  #endpointId: string | undefined;
+  #attempts = 0;
+
+  constructor(parts: GatewayParts, route: Route, request: IncomingMessage, response: ServerResponse) {
+    this.#parts = parts;
+    this.#route = route;
+    this.#request = request;
+    this.#client = new ClientStream(response);
+    this.#requestId = requestIdOf(request.headers);
+    this.#arrivedAtMs = parts.runtime.clock.nowMs();
+    // The answer's side alone tells that the client left: the request's side closes when its body was read.
+    response.once("close", () => {
+      if (response.writableFinished) return;
+      this.#isClientGone = true;
+      this.#attempt?.clientClosed();
+    });
+  }
+
+  async run(): Promise<void> {
+    const { metrics } = this.#parts;
+    metrics.requestBegan();
+    try {
+      await this.#serve();
+    } catch (error) {
+      // Whatever went wrong in here, this client must not wait for ever, and the others must not notice.
+      this.#parts.runtime.log.error({ err: error, requestId: this.#requestId }, "request failed inside the balancer");
+      if (this.#client.isCommitted) {
+        this.#client.break();
+        this.#end("internal_error");
+      } else {
+        this.#refuse("internal_error");
+      }
+    }
+  }
+
+  async #serve(): Promise<void> {
+    const { limits } = this.#parts.runtime.config;
+    const body = await receiveBody(this.#request, limits.bodyBytes);
+    switch (body.kind) {
+      case "cut":
+        return this.#end("client_closed");
+      case "too_large":
+        return this.#refuse("request_too_large", { limitBytes: limits.bodyBytes });
+      case "undecodable":
+        return this.#refuse("invalid_body", { cause: body.cause });
+    }
+    const facts = this.#read(body.decoded);
+    if (!facts.isReadable) return this.#refuse("invalid_json", { cause: facts.message });
+    const { directory } = this.#parts.runtime;
+    const target = directory.find(facts.model);
+    if (target === undefined) {
+      return this.#refuse("model_not_found", { model: facts.model, knownModels: directory.names });
+    }
+    this.#target = target;
+    const isAlias = target.model !== "" && target.model !== facts.model;
+    const outbound = new OutboundBody(body.sent, body.decoded, isAlias ? target.model : undefined);
+    await this.#tryEndpoints(target, this.#profile(target, facts), this.#attemptRequest(facts, outbound));
+  }
+
+  #read(body: Buffer): RequestFacts | BodyProblem {
+    const { dialect } = this.#route;
+    if (dialect === "passthrough") return readOpaque(this.#request.headers["content-type"], body);
+    return readRequest(dialect, body);
+  }
+
+  #profile(target: ModelTarget, facts: RequestFacts): RequestProfile {
+    const session = this.#parts.sessionKeys.read(this.#request.headers, facts.body);
+    this.#parts.metrics.sessionKey(session.key === undefined ? session.reason : "found");
+    return profileOf(this.#route, facts, target, session.key);
+  }
+
+  #attemptRequest(facts: RequestFacts, body: OutboundBody): AttemptRequest {
+    return {
+      route: this.#route,
+      method: this.#request.method ?? "POST",
+      path: this.#request.url ?? "/",
+      headers: this.#request.headers,
+      clientAddress: this.#request.socket.remoteAddress,
+      requestId: this.#requestId,
+      body,
+      mayAskUsage: this.#route.canAskUsage && facts.isStreaming && facts.usageWish === "unspecified",
+      client: this.#client,
+    };
+  }
+
+  async #tryEndpoints(target: ModelTarget, profile: RequestProfile, request: AttemptRequest): Promise<void> {
+    const { runtime, metrics } = this.#parts;
+    const tried: string[] = [];
+    let lastCause: string | undefined;
+    while (!this.#isClientGone) {
+      const decision: Decision = target.pool.balancer.decide(profile, runtime.clock.nowMs(), tried);
+      if (decision.kind === "refused") return this.#refuseDecision(decision, lastCause);
+      this.#endpointId = decision.endpoint.id;
+      this.#attempts++;
+      const end = await this.#attemptAt(target, decision, request);
+      switch (end.kind) {
+        case "answered":
+          return this.#end(end.outcome, end.tokens);
+        case "client_closed":
+          return this.#end("client_closed", end.tokens);
+        case "no_answer":
+          return this.#refuse("upstream_timeout");
+        case "unreachable":
+          lastCause = end.cause;
+          tried.push(decision.endpoint.id);
+          metrics.attemptFailed(target.pool.name, decision.endpoint.id);
+          runtime.log.warn(
+            { requestId: this.#requestId, endpoint: decision.endpoint.id, cause: end.cause },
+            "endpoint could not be reached, trying another",
+          );
+          if (tried.length >= runtime.config.attempts) return this.#refuse("upstream_error", { cause: spent(end.cause) });
+      }
+    }
+    this.#end("client_closed");
+  }
+
+  #attemptAt({ pool }: ModelTarget, routed: Routed, request: AttemptRequest): Promise<AttemptEnd> {
+    const { runtime, upstreams, watchdog } = this.#parts;
+    const { firstByteMs, idleMs } = runtime.config.timeouts;
+    const upstream = upstreams.get(pool, routed.endpoint.id);
+    return new Promise((settle) => {
+      const place = { pool, routed, upstream, watchdog, clock: runtime.clock, firstByteMs, idleMs };
+      this.#attempt = new Attempt(request, place, settle);
+      this.#attempt.start();
+    });
+  }
+
+  #refuseDecision({ reason, retryAfterMs }: Refused, lastCause: string | undefined): void {
+    switch (reason) {
+      case "saturated":
+        return this.#refuse("overloaded", { retryAfterMs });
+      case "model_not_served":
+        return this.#refuse("model_not_found", {
+          model: this.#target?.model,
+          knownModels: this.#parts.runtime.directory.names,
+        });
+      case "exhausted":
+        return this.#refuse("upstream_error", { cause: spent(lastCause ?? "unknown") });
+      case "unavailable":
+      case "no_endpoint":
+        return this.#refuse("no_available_endpoint", { retryAfterMs });
+    }
+  }
+
+  /** The balancer's own answer. */
+  #refuse(code: ErrorCode, details: ErrorDetails = {}): void {
+    const { headers, body, status } = errorBody(this.#route.dialect, code, { ...details, requestId: this.#requestId });
+    this.#client.answer(status, { ...headers, ...this.#servedBy() }, body);
+    this.#end(code);
+  }
+
+  #servedBy(): Record<string, string> {
+    if (this.#endpointId === undefined || this.#target === undefined) return { "x-request-id": this.#requestId };
+    const source = {
+      endpointId: this.#endpointId,
+      policy: this.#target.pool.balancer.policyName,
+      requestId: this.#requestId,
+    };
+    const list = ownHeaders(source);
+    return Object.fromEntries(list.flatMap((name, i) => (i % 2 === 0 ? [[name, list[i + 1] as string]] : [])));
+  }
+
+  #end(outcome: RequestOutcome, tokens?: AnswerTokens): void {
+    const { metrics, runtime } = this.#parts;
+    const nowMs = runtime.clock.nowMs();
+    const ended = {
+      pool: this.#target?.pool.name,
+      endpoint: this.#endpointId,
+      route: this.#route.dialect,
+      outcome,
+      attempts: this.#attempts,
+      arrivedAtMs: this.#arrivedAtMs,
+      endedAtMs: nowMs,
+      tokens,
+    };
+    metrics.requestEnded(ended);
+    if (!runtime.log.isLevelEnabled("debug")) return;
+    const { pool, endpoint, route, attempts } = ended;
+    const durationMs = Math.round(nowMs - this.#arrivedAtMs);
+    runtime.log.debug({ requestId: this.#requestId, pool, endpoint, route, outcome, attempts, durationMs }, "request ended");
+  }
+}
+
+function spent(cause: string): string {
+  return `No endpoint that was tried could be reached (last: ${cause}).`;
+}

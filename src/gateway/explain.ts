@@ -1,0 +1,69 @@
+import type { Explanation } from "../core/index.ts";
+import type { Runtime } from "../runtime/index.ts";
+import { profileOf } from "./profile.ts";
+import { readRequest } from "./read-request.ts";
+import { findRoute } from "./routes.ts";
+import type { SessionKeyReader } from "./session-key.ts";
+
+/** A request whose decision is asked for. */
+export interface ExplainQuestion {
+  /** Path of the request; it decides how the body is read. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+/** What would be chosen for a request, and what for. */
+export interface ExplainAnswer {
+  readonly pool: string;
+  /** The name the endpoints know. */
+  readonly model: string;
+  readonly profile: {
+    readonly promptTokens: number;
+    readonly expectedOutputTokens: number;
+    readonly isStreaming: boolean;
+    readonly sessionKey: string | undefined;
+  };
+  readonly policy: string;
+  readonly reason: string;
+  /** Undefined: the request would be refused. */
+  readonly chosen: string | undefined;
+  readonly considered: readonly (Explanation["considered"][number] & { readonly cachedTokens: number })[];
+  readonly excluded: Explanation["excluded"];
+}
+
+/** Answers what a request would be told now, and changes nothing. @returns a sentence when it cannot be read. */
+export function explainRequest(
+  runtime: Runtime,
+  sessionKeys: SessionKeyReader,
+  { path, headers, body }: ExplainQuestion,
+): ExplainAnswer | string {
+  const route = findRoute(path);
+  if (route === undefined || route.dialect === "passthrough") return `${path} is not a balanced path`;
+  const facts = readRequest(route.dialect, body);
+  if (!facts.isReadable) return facts.message;
+  const target = runtime.directory.find(facts.model);
+  if (target === undefined) {
+    return `the model ${JSON.stringify(facts.model)} is not served; known: ${runtime.directory.names.join(", ") || "none"}`;
+  }
+  const profile = profileOf(route, facts, target, sessionKeys.read(headers, facts.body).key);
+  const { balancer } = target.pool;
+  const { chosen, explanation } = balancer.explain(profile, runtime.clock.nowMs());
+  const cached = new Map(balancer.members.map((member) => [member.endpoint.id, member.cachedTokens(profile)]));
+  return {
+    pool: target.pool.name,
+    model: target.model,
+    profile: {
+      promptTokens: profile.promptTokens,
+      expectedOutputTokens: profile.output.meanTokens,
+      isStreaming: profile.isStreaming,
+      sessionKey: profile.sessionKey,
+    },
+    policy: explanation.policy,
+    reason: explanation.reason,
+    chosen: chosen?.id,
+    considered: explanation.considered.map((one) => ({ ...one, cachedTokens: cached.get(one.endpoint) ?? 0 })),
+    excluded: explanation.excluded,
+  };
+}

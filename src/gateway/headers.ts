@@ -1,0 +1,131 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** A message's headers as name and value in turn, repeated headers repeated. */
+export type HeaderList = string[];
+
+/** Names of the headers that the balancer adds to its answers. */
+export const ENDPOINT_HEADER = "x-evenkeel-endpoint";
+export const POLICY_HEADER = "x-evenkeel-policy";
+export const REQUEST_ID_HEADER = "x-request-id";
+
+/** RFC 9110, 7.6.1: they belong to one connection and end with it. */
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+/** Set anew for the connection to the endpoint, from the body that is really sent. */
+const OURS_UPSTREAM: ReadonlySet<string> = new Set(["host", "content-length", "expect", REQUEST_ID_HEADER]);
+
+/** Headers by which other balancers and pickers choose a destination: from a client they choose nothing here. */
+const CONTROL: ReadonlySet<string> = new Set([
+  "x-gateway-destination-endpoint",
+  "x-data-parallel-rank",
+  "x-smg-target-worker",
+  "target-pod",
+  ENDPOINT_HEADER,
+  POLICY_HEADER,
+]);
+
+/** Where a request comes from and goes to, as its headers must say. */
+export interface Hop {
+  /** Address of the client's end of the connection; undefined: it is gone. */
+  readonly clientAddress: string | undefined;
+  readonly requestId: string;
+  /** Bearer token for the endpoint; undefined: the client's own credentials pass. */
+  readonly apiKey: string | undefined;
+  /** Whether the answer must be readable: the endpoint is then asked not to compress it. */
+  readonly mustReadAnswer: boolean;
+  /** False: the body was decoded, so its old coding does not hold any more. */
+  readonly keepsContentEncoding: boolean;
+}
+
+/** Headers for the endpoint, from those of the client. */
+export function upstreamHeaders(client: IncomingHttpHeaders, hop: Hop): HeaderList {
+  const listed = connectionOptions(client.connection);
+  const headers: HeaderList = [];
+  for (const name in client) {
+    const value = client[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || OURS_UPSTREAM.has(name) || CONTROL.has(name)) continue;
+    if (listed?.has(name) && !SURVIVES_CONNECTION.has(name)) continue;
+    if (hop.apiKey !== undefined && (name === "authorization" || name === "x-api-key")) continue;
+    if (hop.mustReadAnswer && name === "accept-encoding") continue;
+    if (name === "content-encoding" && !hop.keepsContentEncoding) continue;
+    if (name === "x-forwarded-for" || name === "via") continue;
+    append(headers, name, value);
+  }
+  headers.push(REQUEST_ID_HEADER, hop.requestId);
+  if (hop.mustReadAnswer) headers.push("accept-encoding", "identity");
+  if (hop.apiKey !== undefined) headers.push("authorization", `Bearer ${hop.apiKey}`);
+  headers.push("x-forwarded-for", joined(client["x-forwarded-for"], hop.clientAddress ?? "unknown"));
+  headers.push("via", joined(client.via, "1.1 evenkeel"));
+  return headers;
+}
+
+/** What the answer's head is made from. */
+export interface AnswerSource {
+  readonly endpointId: string;
+  readonly policy: string;
+  readonly requestId: string;
+  /** The body is not what the endpoint sent, so its length does not hold any more. */
+  readonly dropsLength: boolean;
+}
+
+/** Headers for the client, from those of the endpoint. */
+export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSource): HeaderList {
+  const listed = connectionOptions(endpoint.connection);
+  const headers: HeaderList = [];
+  for (const name in endpoint) {
+    const value = endpoint[name];
+    if (value === undefined || HOP_BY_HOP.has(name) || listed?.has(name)) continue;
+    if (name === REQUEST_ID_HEADER || name === ENDPOINT_HEADER || name === POLICY_HEADER) continue;
+    if (name === "content-length" && source.dropsLength) continue;
+    append(headers, name, value);
+  }
+  headers.push(...ownHeaders(source));
+  if (isEventStream(endpoint) && endpoint["x-accel-buffering"] === undefined) headers.push("x-accel-buffering", "no");
+  return headers;
+}
+
+/** The headers by which an answer says who served it. */
+export function ownHeaders(source: Pick<AnswerSource, "endpointId" | "policy" | "requestId">): HeaderList {
+  const { endpointId, policy, requestId } = source;
+  return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, REQUEST_ID_HEADER, requestId];
+}
+
+export function isEventStream(headers: IncomingHttpHeaders): boolean {
+  return headers["content-type"]?.startsWith("text/event-stream") === true;
+}
+
+/** The client's id for the request if it is fit to be passed on, else a new one. */
+export function requestIdOf(client: IncomingHttpHeaders): string {
+  const sent = client[REQUEST_ID_HEADER];
+  return typeof sent === "string" && SAFE_ID.test(sent) ? sent : crypto.randomUUID();
+}
+
+const SAFE_ID = /^[\w.:/+=@-]{1,128}$/;
+
+/** A client cannot strip its own credentials, or another hop's, by calling them a matter of the connection. */
+const SURVIVES_CONNECTION: ReadonlySet<string> = new Set(["authorization", "x-api-key"]);
+
+/** Undefined for the usual values, which name no header. */
+function connectionOptions(value: string | string[] | undefined): ReadonlySet<string> | undefined {
+  if (value === undefined || value === "keep-alive" || value === "close") return undefined;
+  return new Set(String(value).toLowerCase().split(",").map((option) => option.trim()));
+}
+
+function append(headers: HeaderList, name: string, value: string | readonly string[]): void {
+  if (typeof value === "string") headers.push(name, value);
+  else for (const one of value) headers.push(name, one);
+}
+
+function joined(before: string | readonly string[] | undefined, last: string): string {
+  return before === undefined ? last : `${String(before)}, ${last}`;
+}

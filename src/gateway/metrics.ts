@@ -1,0 +1,188 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Runtime } from "../runtime/index.ts";
+import type { AnswerTokens } from "./attempt.ts";
+import type { RequestOutcome } from "./outcome.ts";
+
+/** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
+export interface EndedRequest {
+  /** Undefined: it never got as far as a pool. */
+  readonly pool: string | undefined;
+  /** Undefined: it was sent to no endpoint. */
+  readonly endpoint: string | undefined;
+  readonly route: string;
+  readonly outcome: RequestOutcome;
+  readonly arrivedAtMs: number;
+  readonly endedAtMs: number;
+  readonly tokens: AnswerTokens | undefined;
+}
+
+/** OpenTelemetry's advice for TTFT, in seconds, and beyond its last edge of 10 s: long prompts overflow it. */
+const FIRST_TOKEN_SECONDS = [0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80];
+const OUTPUT_TOKEN_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const DURATION_SECONDS = [0.01, 0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 160, 320, 640];
+
+/** The balancer's Prometheus metrics. What is measured is pushed; what the ledger knows is read when asked for. */
+export class GatewayMetrics {
+  readonly registry: Registry = new Registry();
+  readonly #inFlight: Gauge;
+  readonly #requests: Counter;
+  readonly #duration: Histogram;
+  readonly #firstToken: Histogram;
+  readonly #outputToken: Histogram;
+  readonly #promptTokens: Counter;
+  readonly #cachedTokens: Counter;
+  readonly #outputTokens: Counter;
+  readonly #failedAttempts: Counter;
+  readonly #sessionKeys: Counter;
+  readonly #series = new Map<string, EndpointSeries>();
+
+  constructor(runtime: Runtime) {
+    const registers = [this.registry];
+    const perEndpoint = ["pool", "endpoint"];
+    this.#inFlight = new Gauge({
+      name: "evenkeel_requests_in_flight",
+      help: "Requests that have arrived and not ended.",
+      registers,
+    });
+    this.#requests = new Counter({
+      name: "evenkeel_requests_total",
+      help: "Requests that ended, by their one outcome. Empty pool or endpoint: it did not get that far.",
+      labelNames: [...perEndpoint, "route", "outcome"],
+      registers,
+    });
+    const histogram = (name: string, help: string, buckets: number[]): Histogram =>
+      new Histogram({ name, help, buckets, labelNames: perEndpoint, registers });
+    const counter = (name: string, help: string, labelNames: string[] = perEndpoint): Counter =>
+      new Counter({ name, help, labelNames, registers });
+    this.#duration = histogram(
+      "evenkeel_request_duration_seconds",
+      "From arrival to the end of the answer, requests that ended ok.",
+      DURATION_SECONDS,
+    );
+    this.#firstToken = histogram(
+      "evenkeel_time_to_first_token_seconds",
+      "From arrival to the first token of a stream.",
+      FIRST_TOKEN_SECONDS,
+    );
+    this.#outputToken = histogram(
+      "evenkeel_time_per_output_token_seconds",
+      "Mean time between tokens after the first, per stream.",
+      OUTPUT_TOKEN_SECONDS,
+    );
+    this.#promptTokens = counter("evenkeel_prompt_tokens_total", "Prompt tokens as the endpoints counted them.");
+    this.#cachedTokens = counter("evenkeel_cached_tokens_total", "The part of those that came from a prefix cache.");
+    this.#outputTokens = counter("evenkeel_output_tokens_total", "Output tokens, counted by the endpoint or seen to pass.");
+    this.#failedAttempts = counter("evenkeel_attempts_failed_total", "Attempts that found no connection or lost it unanswered.");
+    this.#sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", ["result"]);
+    registerPoolGauges(this.registry, runtime);
+  }
+
+  requestBegan(): void {
+    this.#inFlight.inc();
+  }
+
+  requestEnded(ended: EndedRequest): void {
+    this.#inFlight.dec();
+    const { pool = "", endpoint = "", route, outcome } = ended;
+    this.#requests.inc({ pool, endpoint, route, outcome });
+    if (endpoint === "") return;
+    const series = this.#seriesOf(pool, endpoint);
+    if (outcome === "ok") series.duration.observe((ended.endedAtMs - ended.arrivedAtMs) / 1000);
+    if (ended.tokens !== undefined) observeTokens(series, ended.tokens, ended.arrivedAtMs);
+  }
+
+  attemptFailed(pool: string, endpoint: string): void {
+    this.#failedAttempts.inc({ pool, endpoint });
+  }
+
+  sessionKey(result: "found" | "absent" | "unusable"): void {
+    this.#sessionKeys.inc({ result });
+  }
+
+  /** Series by endpoint, looked up once: finding one by its labels costs more than adding to it. */
+  #seriesOf(pool: string, endpoint: string): EndpointSeries {
+    const key = `${pool} ${endpoint}`;
+    let series = this.#series.get(key);
+    if (series === undefined) {
+      const labels = { pool, endpoint };
+      series = {
+        duration: this.#duration.labels(labels),
+        firstToken: this.#firstToken.labels(labels),
+        outputToken: this.#outputToken.labels(labels),
+        promptTokens: this.#promptTokens.labels(labels),
+        cachedTokens: this.#cachedTokens.labels(labels),
+        outputTokens: this.#outputTokens.labels(labels),
+      };
+      this.#series.set(key, series);
+    }
+    return series;
+  }
+}
+
+interface EndpointSeries {
+  readonly duration: Histogram.Internal<string>;
+  readonly firstToken: Histogram.Internal<string>;
+  readonly outputToken: Histogram.Internal<string>;
+  readonly promptTokens: Counter.Internal;
+  readonly cachedTokens: Counter.Internal;
+  readonly outputTokens: Counter.Internal;
+}
+
+function observeTokens(series: EndpointSeries, tokens: AnswerTokens, arrivedAtMs: number): void {
+  const { firstTokenAtMs, lastTokenAtMs, promptTokens, cachedTokens, outputTokens } = tokens;
+  if (promptTokens !== undefined) series.promptTokens.inc(promptTokens);
+  if (cachedTokens !== undefined) series.cachedTokens.inc(cachedTokens);
+  if (outputTokens !== undefined) series.outputTokens.inc(outputTokens);
+  if (firstTokenAtMs === undefined) return;
+  series.firstToken.observe((firstTokenAtMs - arrivedAtMs) / 1000);
+  if (lastTokenAtMs === undefined || outputTokens === undefined || outputTokens < 2) return;
+  series.outputToken.observe((lastTokenAtMs - firstTokenAtMs) / 1000 / (outputTokens - 1));
+}
+
+/** Gauges that show the ledger and the pool as they are at the moment of the scrape. */
+function registerPoolGauges(registry: Registry, runtime: Runtime): void {
+  const gauge = (
+    name: string,
+    help: string,
+    read: (member: Runtime["pools"][number]["balancer"]["members"][number]) => number | undefined,
+  ): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ["pool", "endpoint"],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { name: pool, balancer } of runtime.pools) {
+          for (const member of balancer.members) {
+            const value = read(member);
+            if (value !== undefined) this.set({ pool, endpoint: member.endpoint.id }, value);
+          }
+        }
+      },
+    });
+  };
+  gauge("evenkeel_endpoint_up", "1: takes traffic; 0: down, loading or misconfigured.", ({ availability }) =>
+    availability === "ready" || availability === "unknown" ? 1 : 0,
+  );
+  gauge("evenkeel_endpoint_waiting_requests", "Requests sent that have shown no token.", ({ account }) => account.waitingRequests);
+  gauge("evenkeel_endpoint_running_requests", "Requests past their first token.", ({ account }) => account.runningRequests);
+  gauge(
+    "evenkeel_endpoint_waiting_prefill_tokens",
+    "Uncached prompt tokens whose prefill is still to be done.",
+    ({ account }) => account.waitingPrefillTokens,
+  );
+  gauge(
+    "evenkeel_endpoint_expected_output_tokens",
+    "Output tokens still expected of the requests in flight.",
+    ({ account }) => account.outputTokens,
+  );
+  gauge("evenkeel_endpoint_context_tokens", "Tokens the running requests hold in the KV cache.", ({ account }) => account.contextTokens);
+  gauge(
+    "evenkeel_endpoint_capacity_tokens_per_second",
+    "Output tokens per second, configured or learned.",
+    ({ speed }) => speed.tokensPerSecond,
+  );
+  gauge("evenkeel_endpoint_kv_used_ratio", "KV cache in use as the engine reports it.", ({ signals }) => signals?.kvUsedRatio);
+  gauge("evenkeel_endpoint_engine_waiting_requests", "Queue length as the engine reports it.", ({ signals }) => signals?.waitingRequests);
+}

@@ -1,0 +1,18 @@
+import type { ErrorCode } from "./errors.ts";
+
+/** How an answer that came from an endpoint ended. */
+export type AnswerOutcome =
+  | "ok"
+  | "upstream_4xx"
+  | "upstream_5xx"
+  /** The engine told an error inside a stream that had begun with 200. */
+  | "in_band_error"
+  /** The endpoint broke off a body that was not whole. */
+  | "truncated"
+  /** The endpoint fell silent in the middle of an answer. */
+  | "stalled"
+  /** The client stopped reading and never resumed. */
+  | "client_stalled";
+
+/** Every request ends in exactly one of these; an `ErrorCode` where the balancer itself answered. */
+export type RequestOutcome = AnswerOutcome | ErrorCode | "client_closed";

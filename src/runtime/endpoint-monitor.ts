@@ -1,0 +1,89 @@
+import type { EndpointConfig } from "../config/index.ts";
+import { type Balancer, EndpointHealth, type HealthTransition } from "../core/index.ts";
+import { createPoller, engineAdapters, type Poller } from "../signals/index.ts";
+import type { Log } from "./log.ts";
+import type { PoolSurroundings } from "./served-pool.ts";
+
+/** Watches one endpoint: brings what its probes and its traffic show together, and tells the balancer. */
+export class EndpointMonitor {
+  readonly endpoint: EndpointConfig;
+  readonly health: EndpointHealth;
+  readonly #balancer: Balancer;
+  readonly #log: Log;
+  readonly #poller: Poller;
+  #engine: EndpointConfig["engine"];
+  #scrapeFailures = 0;
+
+  constructor(endpoint: EndpointConfig, balancer: Balancer, surroundings: PoolSurroundings) {
+    const { clock, random, health, modelsChanged } = surroundings;
+    this.endpoint = endpoint;
+    this.#balancer = balancer;
+    this.#log = surroundings.log.child({ endpoint: endpoint.id });
+    this.#engine = endpoint.engine;
+    this.health = new EndpointHealth({
+      failuresToDown: health.unhealthyAfter,
+      successesToReady: health.healthyAfter,
+      progressWindowMs: health.intervalMs,
+    });
+    this.#poller = createPoller({
+      endpoint: { id: endpoint.id, url: endpoint.url, engine: endpoint.engine, apiKey: endpoint.apiKey?.reveal() },
+      health: { intervalMs: health.intervalMs, timeoutMs: health.timeoutMs, path: health.path },
+      nowMs: () => clock.nowMs(),
+      random,
+      onProbe: (outcome) => this.#moved(this.health.probed(outcome)),
+      onSignals: (signals) => balancer.observe({ kind: "signals", endpointId: endpoint.id, signals }),
+      onScrapeFailed: () => {
+        this.#scrapeFailures++;
+      },
+      onRestart: () => balancer.observe({ kind: "restarted", endpointId: endpoint.id }),
+      onModels: (models, engine) => {
+        this.#engine = engine;
+        if (endpoint.models !== undefined || models.length === 0) return;
+        balancer.observe({ kind: "models", endpointId: endpoint.id, models: new Set(models.map(({ id }) => id)) });
+        modelsChanged();
+      },
+      log: this.#log,
+    });
+  }
+
+  /** As configured or found out; `auto`: not known yet. */
+  get engine(): EndpointConfig["engine"] {
+    return this.#engine;
+  }
+
+  /** Since the start. A failed scrape says nothing about health. */
+  get scrapeFailures(): number {
+    return this.#scrapeFailures;
+  }
+
+  /** False: the engine is known to refuse `stream_options`. Where nobody can say, a 400 will. */
+  get acceptsUsageOption(): boolean {
+    return this.#engine === "auto" || engineAdapters[this.#engine].acceptsStreamOptions !== false;
+  }
+
+  /** A request could not connect. */
+  connectFailed(reason: string, nowMs: number): void {
+    this.#moved(this.health.connectFailed(reason, nowMs));
+    this.#poller.probeSoon();
+  }
+
+  /** A request that began at `startedAtMs` was answered well. */
+  requestSucceeded(startedAtMs: number): void {
+    this.#moved(this.health.requestSucceeded(startedAtMs));
+  }
+
+  start(): void {
+    this.#poller.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#poller.stop();
+  }
+
+  #moved(transition: HealthTransition | undefined): void {
+    if (transition === undefined) return;
+    const { from, to, reason } = transition;
+    this.#log[to === "ready" ? "info" : "warn"]({ from, to, reason }, `endpoint is ${to}`);
+    this.#balancer.observe({ kind: "availability", endpointId: this.endpoint.id, availability: to });
+  }
+}

@@ -1,0 +1,39 @@
+import type { EngineSignals } from "../../core/index.ts";
+import type { EngineAdapter } from "../adapter.ts";
+import { readHealthByMember } from "../health-reading.ts";
+import { MetricTable, withExtra } from "../metric-table.ts";
+
+/**
+ * llama.cpp's server. While a model loads, every path answers 503. Its KV size is not to be had: slots times context
+ * per slot counts a unified cache several times over.
+ */
+export const llamacpp: EngineAdapter = {
+  kind: "llamacpp",
+  title: "llama.cpp",
+  ownedBy: ["llamacpp"],
+  healthPath: "/health",
+  readHealth: (status, body) => readHealthByMember(status, body, "status"),
+  metricsPath: "/metrics",
+  metricsSwitch: "--metrics",
+  readSignals,
+  acceptsStreamOptions: true,
+};
+
+function readSignals(text: string, observedAtMs: number): EngineSignals {
+  const metrics = new MetricTable(text, "llamacpp:");
+  // The prompt counter leaves out what came from the cache; the cached one is newer.
+  const cached = metrics.sum(["llamacpp:prompt_tokens_cached_total"]);
+  const prompt = withExtra(metrics.sum(["llamacpp:prompt_tokens_total"]), cached);
+  return {
+    observedAtMs,
+    runningRequests: metrics.sum(["llamacpp:requests_processing"]),
+    waitingRequests: metrics.sum(["llamacpp:requests_deferred"]),
+    kvUsedRatio: metrics.fullest(["llamacpp:kv_cache_usage_ratio"]),
+    kvCapacityTokens: undefined,
+    promptTokensTotal: prompt,
+    generatedTokensTotal: metrics.sum(["llamacpp:tokens_predicted_total"]),
+    prefixHitTokensTotal: cached,
+    prefixQueryTokensTotal: cached === undefined ? undefined : prompt,
+    preemptionsTotal: undefined,
+  };
+}

@@ -1,0 +1,95 @@
+import type { EngineKind, EngineSignals } from "../core/index.ts";
+import type { EngineAdapter } from "./adapter.ts";
+import { hasRestarted } from "./engine-restart.ts";
+import { readModels, type ServedModel } from "./models.ts";
+import type { ProbeAnswer, ProbeClient } from "./probe-client.ts";
+
+/** The part of a logger that is needed; pino has it. */
+export interface PollerLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+/** What scraping found. None of it says anything about health. */
+export interface ScrapeEvents {
+  /** A scrape found at least one signal. */
+  onSignals(signals: EngineSignals): void;
+  /** A scrape of the metrics found nothing; the log is told once, this each time. */
+  onScrapeFailed(reason: string): void;
+  /** A counter ran backwards: the engine restarted unseen, its cache is empty. The new signals follow. */
+  onRestart(): void;
+  /** A model list was read. */
+  onModels(models: readonly ServedModel[], engine: EngineKind): void;
+}
+
+/** Reads models and metrics of one endpoint. */
+export interface Scraper {
+  readModels(adapter: EngineAdapter): Promise<boolean>;
+  readMetrics(adapter: EngineAdapter): Promise<void>;
+}
+
+export interface ScraperOptions {
+  readonly client: ProbeClient;
+  readonly endpointId: string;
+  readonly events: ScrapeEvents;
+  readonly log: PollerLog;
+  nowMs(): number;
+}
+
+export function createScraper({ client, endpointId, events, log, nowMs }: ScraperOptions): Scraper {
+  /** Complaints that were logged and still hold, by subject. */
+  const complaints = new Map<string, string>();
+  let lastSignals: EngineSignals | undefined;
+
+  function complain(subject: string, reason: string, remedy?: string): void {
+    if (complaints.get(subject) === reason) return;
+    complaints.set(subject, reason);
+    log.warn({ endpoint: endpointId, reason, remedy }, `no ${subject} from the engine`);
+  }
+
+  function settle(subject: string): void {
+    if (complaints.delete(subject)) log.info({ endpoint: endpointId }, `the engine gives its ${subject} again`);
+  }
+
+  return {
+    async readModels(adapter) {
+      const answer = await client.get("/v1/models");
+      const models = isSuccess(answer) ? readModels(answer.body) : undefined;
+      if (models === undefined) {
+        complain("model list", isSuccess(answer) ? "not a model list" : failureOf(answer));
+        return false;
+      }
+      settle("model list");
+      events.onModels(models, adapter.kind);
+      return true;
+    },
+
+    async readMetrics(adapter) {
+      if (adapter.metricsPath === undefined) return;
+      const answer = await client.get(adapter.metricsPath);
+      const signals = isSuccess(answer) ? adapter.readSignals(answer.body, nowMs()) : undefined;
+      if (signals === undefined || !saysSomething(signals)) {
+        const reason = isSuccess(answer) ? "no metric of a known name" : failureOf(answer);
+        complain("metrics", reason, adapter.metricsSwitch && `start it with ${adapter.metricsSwitch}`);
+        events.onScrapeFailed(reason);
+        return;
+      }
+      settle("metrics");
+      if (lastSignals !== undefined && hasRestarted(lastSignals, signals)) events.onRestart();
+      lastSignals = signals;
+      events.onSignals(signals);
+    },
+  };
+}
+
+function isSuccess(answer: ProbeAnswer): answer is ProbeAnswer & { readonly kind: "answered" } {
+  return answer.kind === "answered" && answer.status === 200;
+}
+
+function failureOf(answer: ProbeAnswer): string {
+  return answer.kind === "answered" ? `answered ${answer.status}` : answer.reason;
+}
+
+function saysSomething({ observedAtMs: _, ...values }: EngineSignals): boolean {
+  return Object.values(values).some((value) => value !== undefined);
+}

@@ -1,0 +1,67 @@
+import {
+  type Candidate,
+  type Candidates,
+  costOf,
+  type Endpoint,
+  endpoint,
+  type Lease,
+  Ledger,
+  Pool,
+  type RequestProfile,
+} from "../../src/core/index.ts";
+
+/** What a test says of an endpoint: its facts, and any of them may be left out. */
+export type FleetEndpoint = Pick<Endpoint, "id"> & Partial<Endpoint>;
+
+/** A real pool and ledger without a balancer: candidates in whatever state a policy is to meet. */
+export class Fleet {
+  readonly #ledger = new Ledger();
+  readonly #pool = new Pool(this.#ledger);
+
+  constructor(endpoints: readonly [FleetEndpoint, ...FleetEndpoint[]]) {
+    this.#pool.setEndpoints(endpoints.map(endpoint));
+  }
+
+  get candidates(): Candidates {
+    return nonEmpty(this.#pool.members);
+  }
+
+  candidate(id: string): Candidate {
+    const member = this.#pool.member(id);
+    if (member === undefined) throw new RangeError(`no endpoint ${id}`);
+    return member;
+  }
+
+  /** The request waits for its first token on `id`. */
+  send(id: string, request: RequestProfile, nowMs = 0): Lease {
+    const cached = this.candidate(id).cachedTokens(request);
+    if (request.prefix !== undefined) this.#pool.member(id)?.prefixes.insert(request.prefix);
+    return this.#ledger.open(id, costOf(request, cached), request.output, nowMs);
+  }
+
+  /** The request is past its first token on `id`. */
+  run(id: string, request: RequestProfile, nowMs = 0): Lease {
+    const lease = this.send(id, request, nowMs);
+    lease.firstToken(nowMs);
+    return lease;
+  }
+}
+
+/** `items`, which the test knows not to be empty. */
+export function nonEmpty<Item>(items: readonly Item[]): readonly [Item, ...Item[]] {
+  const [first, ...rest] = items;
+  if (first === undefined) throw new RangeError("empty list");
+  return [first, ...rest];
+}
+
+/** How often each name occurs; names of `ids` that do not occur count 0. */
+export function tally(names: Iterable<string>, ids: readonly string[] = []): Record<string, number> {
+  const counts: Record<string, number> = Object.fromEntries(ids.map((id) => [id, 0]));
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
+
+/** What `create` returns for 0 up to `count` - 1, in order. */
+export function times<Item>(count: number, create: (index: number) => Item): Item[] {
+  return Array.from({ length: count }, (_, index) => create(index));
+}
