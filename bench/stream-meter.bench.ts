@@ -3,12 +3,11 @@
  * prints one JSON object instead of the table.
  */
 
-import type { Dialect } from "../src/gateway/routes.ts";
-import { createStreamMeter } from "../src/gateway/stream-meter.ts";
+import { createStreamMeter } from "../src/gateway/index.ts";
 
 interface Case {
   readonly name: string;
-  readonly dialect: Dialect;
+  readonly dialect: "chat" | "messages" | "responses";
   readonly event: string;
   readonly dropUsageEvent?: boolean;
   readonly eventsPerChunk: number;

@@ -9,6 +9,8 @@ export interface Setting {
   readonly description: string;
   /** What is written there, as a placeholder: `duration`, `host:port`, `debug|info`. */
   readonly value: string;
+  /** The words to choose from; empty: it is not a choice among words. */
+  readonly choices: readonly string[];
   /** The default as it would be written; undefined: there is none. */
   readonly initial: string | undefined;
   /** `structure`: needs more than text, so only a file can hold it. */
@@ -17,6 +19,8 @@ export interface Setting {
   readonly flag: string;
   /** `EVENKEEL_TIMEOUTS_IDLE`. */
   readonly environment: string;
+  /** What stands between the entries of a list in a variable. */
+  readonly separator: string;
   /** Settings inside it; empty: it is a value. */
   readonly inner: readonly Setting[];
   readonly isRequired: boolean;
@@ -75,10 +79,12 @@ function settingOf(field: z.ZodType, path: readonly string[], prefix: string): S
     path,
     description: metaOf(field, "description") ?? "",
     value: placeholder(field),
+    choices: alternatives(field).flatMap((core) => (core instanceof z.ZodEnum ? core.options.map(String) : [])),
     initial: defaultOf(field),
     form,
     flag: metaOf(field, "flag") ?? `--${words.join("-")}`,
     environment: metaOf(field, "env") ?? [prefix, ...words].join("_").toUpperCase(),
+    separator: metaOf(field, "separator") ?? ",",
     inner: settingsOf(field, prefix, path),
     isRequired: !field.safeParse(undefined).success && defaultOf(field) === undefined,
     schema: field,
@@ -109,7 +115,7 @@ function placeholder(field: z.ZodType): string {
 }
 
 /** The outermost layer that says something about `key` wins. */
-function metaOf(schema: z.ZodType, key: "description" | "flag" | "env" | "value"): string | undefined {
+function metaOf(schema: z.ZodType, key: "description" | "flag" | "env" | "separator" | "value"): string | undefined {
   for (const layer of layers(schema)) {
     const value = layer.meta()?.[key];
     if (typeof value === "string") return value;

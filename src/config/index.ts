@@ -12,6 +12,14 @@ export type {
   SessionKeySource,
   Timeouts,
 } from "./config.ts";
+export { type Setting, settingsOf, valuesOf } from "./declaration.ts";
+export type { Environment } from "./interpolation.ts";
+export { configJsonSchema } from "./json-schema.ts";
+export { formatListenAddress } from "./listen-address.ts";
 export { loadConfig, readConfig } from "./load-config.ts";
 export { type Checked, formatProblem, type Problem } from "./problem.ts";
+export { type Flags, readSettings, type Sources } from "./read-settings.ts";
+export { configReference } from "./reference.ts";
+export { configSchema } from "./schema.ts";
 export { Secret } from "./secret.ts";
+export type { SourceFile } from "./yaml-file.ts";

@@ -1,18 +1,7 @@
 import type { z } from "zod";
 import { formatPath, type Path } from "./path.ts";
 import type { Problem } from "./problem.ts";
-
-/** What was written, for saying what was found and where. */
-export interface Written {
-  /** `path`, or its beginning up to a value that has no parts: an endpoint may be a mapping with a URL, or the URL alone. */
-  within(path: Path): Path;
-  /** The value at `path` in words; undefined: there is none. */
-  show(path: Path): string | undefined;
-  /** Undefined: nothing was written there or around it. */
-  sourceOf(path: Path, part: "key" | "value"): string | undefined;
-  /** Keys the schema knows in the mapping at `path`. */
-  keysAt(path: Path): readonly string[];
-}
+import type { Written } from "./written.ts";
 
 /** One problem for each thing that zod found wrong. */
 export function issueProblems(issues: readonly z.core.$ZodIssue[], written: Written): Problem[] {

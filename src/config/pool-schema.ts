@@ -60,10 +60,12 @@ const endpointMapping = z.strictObject({
 });
 
 /** An endpoint: its URL alone, or a mapping. */
-export const endpointEntry: z.ZodType<EndpointConfig> = z.union([
-  endpointUrl.transform((url) => toEndpoint({ url, weight: 1, engine: "auto" })),
-  endpointMapping.transform(toEndpoint),
-]);
+export const endpointEntry: z.ZodType<EndpointConfig> = z
+  .union([
+    endpointUrl.transform((url) => toEndpoint({ url, weight: 1, engine: "auto" })),
+    endpointMapping.transform(toEndpoint),
+  ])
+  .meta({ value: "url" });
 
 /** @param policy Schema of a policy, made from the table of policies. */
 export function poolMapping(policy: z.ZodType<PolicyConfig>): z.ZodType<WrittenPool> {

@@ -1,22 +1,13 @@
-import { z } from "zod";
-import {
-  alternatives,
-  ENVIRONMENT_PREFIX,
-  isSecret,
-  type Setting,
-  schemasAt,
-  settingsOf,
-  valuesOf,
-} from "./declaration.ts";
+import type { z } from "zod";
+import { ENVIRONMENT_PREFIX, type Setting, schemasAt, settingsOf, valuesOf } from "./declaration.ts";
 import { expectation } from "./expectation.ts";
 import type { Environment } from "./interpolation.ts";
-import { issueProblems, type Written } from "./issue-problems.ts";
-import { formatPath, type Path } from "./path.ts";
+import { issueProblems } from "./issue-problems.ts";
+import { formatPath } from "./path.ts";
 import type { Checked, Problem } from "./problem.ts";
-import { HIDDEN } from "./secret.ts";
-import { shownValue } from "./shown-value.ts";
 import { textValue } from "./text-value.ts";
-import { readYaml, type SourceFile, type YamlFile } from "./yaml-file.ts";
+import { isMapping, writtenIn } from "./written.ts";
+import { readYaml, type SourceFile } from "./yaml-file.ts";
 
 /** Where settings come from. A flag wins over a variable, a variable over the file, the file over the default. */
 export interface Sources {
@@ -73,7 +64,7 @@ function givenOutside(setting: Setting, environment: Environment, flags: Flags):
   if (flag !== undefined) return { value: meaningOf(setting, flag), source: setting.flag };
   const text = environment[setting.environment];
   if (text === undefined || text === "") return undefined;
-  const given = setting.form === "list" ? text.split(",").map((part) => part.trim()) : text;
+  const given = setting.form === "list" ? text.split(setting.separator).map((part) => part.trim()) : text;
   return { value: meaningOf(setting, given), source: setting.environment };
 }
 
@@ -93,60 +84,4 @@ function assign(target: unknown, path: readonly string[], value: unknown): boole
   }
   target[key] ??= {};
   return assign(target[key], rest, value);
-}
-
-interface Reading {
-  readonly schema: z.ZodType;
-  readonly value: unknown;
-  readonly yaml: YamlFile | undefined;
-  /** Flag or variable that settings were given by, by path. */
-  readonly overrides: ReadonlyMap<string, string>;
-}
-
-function writtenIn({ schema, value, yaml, overrides }: Reading): Written {
-  const overriddenBy = (path: Path): string | undefined =>
-    path.map((_, index) => overrides.get(formatPath(path.slice(0, index + 1)))).find((source) => source !== undefined);
-  return {
-    within(path) {
-      const end = path.findIndex((_, index) => typeof valueAt(value, path.slice(0, index)) !== "object");
-      return end === -1 ? path : path.slice(0, Math.max(1, end));
-    },
-    show(path) {
-      const shown = shownValue(valueAt(value, path)) ?? shownDefault(schemasAt(schema, path));
-      if (shown === undefined) return undefined;
-      if (path.some((_, index) => schemasAt(schema, path.slice(0, index + 1)).some(isSecret))) return HIDDEN;
-      const template = overriddenBy(path) === undefined ? yaml?.templateAt(path) : undefined;
-      return template === undefined ? shown : `the value of ${template}`;
-    },
-    sourceOf: (path, part) => overriddenBy(path) ?? yaml?.placeOf(path, part),
-    keysAt: (path) => keysOf(schemasAt(schema, path), valueAt(value, path)),
-  };
-}
-
-function shownDefault([schema]: readonly z.ZodType[]): string | undefined {
-  const initial = schema && defaultOf(schema);
-  return initial === undefined ? undefined : `${initial} by default`;
-}
-
-/** Keys of the mappings that may stand here, or of the one that the value's own keys tell apart. */
-function keysOf(schemas: readonly z.ZodType[], value: unknown): string[] {
-  const mappings = schemas.flatMap(alternatives).filter((core) => core instanceof z.ZodObject);
-  const meant = mappings.filter((mapping) => isMapping(value) && hasLiteralsOf(mapping, value));
-  return [...new Set((meant.length > 0 ? meant : mappings).flatMap((mapping) => Object.keys(mapping.shape)))];
-}
-
-function hasLiteralsOf(mapping: z.ZodObject, value: Record<string, unknown>): boolean {
-  const literals = Object.entries(mapping.shape).filter(([, field]) => field instanceof z.ZodLiteral);
-  return literals.every(([key, field]) => (field as z.ZodType).safeParse(value[key]).success);
-}
-
-function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((within, key) => {
-    if (Array.isArray(within)) return within[Number(key)];
-    return isMapping(within) ? within[String(key)] : undefined;
-  }, value);
-}
-
-function isMapping(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

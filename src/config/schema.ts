@@ -9,6 +9,7 @@ import { policyChoice } from "./policy-choice.ts";
 import { aliases, endpointEntry, modelName, poolMapping } from "./pool-schema.ts";
 import { health, limits, log, timeouts } from "./sections.ts";
 import { sessionKeySource } from "./session-key-source.ts";
+import { isMapping } from "./written.ts";
 
 /** More would only carry an outage to every endpoint. */
 const MAX_ATTEMPTS = 16;
@@ -21,12 +22,6 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
   const policy = policyChoice(policies);
   return z
     .strictObject({
-      listen: listenAddress.prefault("127.0.0.1:8080").describe("Where clients connect."),
-      admin: z
-        .union([listenAddress, z.literal("off").transform(() => undefined)])
-        .prefault("127.0.0.1:9090")
-        .describe("Where metrics and the admin API are served, without authentication; `off`: nowhere.")
-        .meta({ value: "host:port|off" }),
       endpoints: z
         .array(endpointEntry)
         .min(1)
@@ -36,6 +31,12 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
       policy: policy
         .prefault("least_delay")
         .describe("How endpoints are chosen, in every pool that names no policy of its own."),
+      listen: listenAddress.prefault("127.0.0.1:8080").describe("Where clients connect."),
+      admin: z
+        .union([listenAddress, z.literal("off").transform(() => undefined)])
+        .prefault("127.0.0.1:9090")
+        .describe("Where metrics and the admin API are served, without authentication; `off`: nowhere.")
+        .meta({ value: "host:port|off" }),
       models: z
         .array(modelName)
         .min(1)
@@ -78,8 +79,4 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
         pools: written.map((pool) => ({ ...pool, policy: pool.policy ?? policy })),
       };
     });
-}
-
-function isMapping(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

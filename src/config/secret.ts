@@ -1,6 +1,6 @@
 /**
- * A value that must not be seen. It prints, inspects and serialises as a placeholder,
- * so a log line or a dump of the configuration cannot carry it by accident.
+ * A value that must not be seen. It prints and serialises as a placeholder, and inspection does not show
+ * private fields, so a log line or a dump of the configuration cannot carry it by accident.
  */
 export class Secret {
   readonly #value: string;
@@ -19,10 +19,6 @@ export class Secret {
   }
 
   toJSON(): string {
-    return HIDDEN;
-  }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
     return HIDDEN;
   }
 }

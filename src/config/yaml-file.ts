@@ -30,8 +30,8 @@ export interface YamlFile {
   readonly value: unknown;
   /** What is wrong with the file as YAML, and variables that have no value. */
   readonly problems: readonly Problem[];
-  /** The text at `path` as written, when variables are in it; undefined: there are none. */
-  templateAt(path: Path): string | undefined;
+  /** The variables in the value at `path`, as `${NAME} ${OTHER}`; undefined: there are none. */
+  variablesAt(path: Path): string | undefined;
   /** `file:line:column` of the value at `path`, or of its key; of what surrounds it when it is not there. */
   placeOf(path: Path, part: "key" | "value"): string;
 }
@@ -45,7 +45,7 @@ export function readYaml(
   const lines = new LineCounter();
   const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false });
   const problems = yamlProblems([...document.errors, ...document.warnings], lines, file.name);
-  const templates = new Map<Node, string>();
+  const references = new Map<Node, string>();
   const placeAt = (node: Node): string => {
     const { line, col } = lines.linePos(node.range?.[0] ?? 0);
     return `${file.name}:${line}:${col}`;
@@ -56,11 +56,10 @@ export function readYaml(
       if (key === "key" || typeof scalar.value !== "string" || !scalar.value.includes("${")) return;
       const filled = interpolate(scalar.value, environment);
       const path = pathOf([...ancestors, scalar]);
-      const expected = expectedOf(filled);
-      if (expected !== undefined) {
-        problems.push({ path: formatPath(path), source: placeAt(scalar), found: scalar.value, expected });
+      for (const { found, expected } of faultsOf(filled)) {
+        problems.push({ path: formatPath(path), source: placeAt(scalar), found, expected });
       }
-      if (filled.used.length > 0) templates.set(scalar, scalar.value);
+      if (filled.used.length > 0) references.set(scalar, filled.used.map(reference).join(" "));
       scalar.value = filled.used.length > 0 ? read(path, filled.text) : filled.text;
     },
   });
@@ -77,9 +76,9 @@ export function readYaml(
   return {
     value: values?.value,
     problems,
-    templateAt(path) {
+    variablesAt(path) {
       const node = nodeAt(document, path);
-      return node && templates.get(node);
+      return node && references.get(node);
     },
     placeOf(path, part) {
       const node = (part === "key" ? keyAt(document, path) : undefined) ?? nearestNode(document, path);
@@ -88,10 +87,16 @@ export function readYaml(
   };
 }
 
-function expectedOf({ missing, isMalformed }: Interpolation): string | undefined {
-  if (isMalformed) return `\${NAME} or \${NAME:-default}; write $\${ for a plain \${`;
-  if (missing.length === 0) return undefined;
-  return `the environment variable ${missing.join(" and ")} to be set`;
+/** Nothing of the text around the variables is shown: it may be part of a secret. */
+function faultsOf({ missing, isMalformed }: Interpolation): Pick<Problem, "found" | "expected">[] {
+  const faults = missing.map((name) => ({ found: reference(name), expected: `the variable ${name} to be set` }));
+  if (!isMalformed) return faults;
+  const expected = `\${NAME} or \${NAME:-default}, or $\${ for a plain \${`;
+  return [...faults, { found: "text with a ${ that begins no variable", expected }];
+}
+
+function reference(name: string): string {
+  return `\${${name}}`;
 }
 
 /** Undefined: an alias leads nowhere, or they multiply beyond all reason. */

@@ -1,6 +1,7 @@
 import { costOf } from "./cost.ts";
-import type { Decision, Explanation } from "./decision.ts";
+import type { Decision, Explanation, Outcome } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
+import { Flight, firstTokenDueMs } from "./flight.ts";
 import type { Availability } from "./health.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { OutputLengths } from "./output-lengths.ts";
@@ -8,7 +9,7 @@ import { findPolicy } from "./policies/index.ts";
 import type { Candidates, Policy } from "./policy.ts";
 import { type Member, Pool, refusalOf } from "./pool.ts";
 import { PromptRatios } from "./prompt-ratios.ts";
-import { type Random, seededRandom } from "./random.ts";
+import { PeekableRandom, type Random, seededRandom } from "./random.ts";
 import type { RequestProfile } from "./request.ts";
 
 /** How a balancer is made. */
@@ -32,23 +33,6 @@ export type Observation =
   | { readonly kind: "restarted"; readonly endpointId: string }
   | { readonly kind: "draining"; readonly endpointId: string; readonly isDraining: boolean };
 
-/** How a request ended at its endpoint. */
-export interface Outcome {
-  /** `completed`: the answer is whole. `failed`: the endpoint broke it. `aborted`: the client or the balancer left. */
-  readonly kind: "completed" | "failed" | "aborted";
-  /** As the engine counted; undefined: it did not say. */
-  readonly promptTokens?: number | undefined;
-  readonly outputTokens?: number | undefined;
-}
-
-/** A routed request from the balancer's side: the lease, and what the balancer learns by when it moves. */
-interface Flight {
-  readonly request: RequestProfile;
-  readonly member: Member;
-  /** Of a plain decode step: undefined while prefill on the endpoint blurs the gap between tokens. */
-  lastStepAtMs: number | undefined;
-}
-
 /**
  * Pool, ledger and policy behind one door. Synchronous and deterministic: the time is an argument,
  * randomness was passed in. Gateway, picker and simulator drive this same class.
@@ -62,17 +46,17 @@ export class Balancer {
   readonly #policy: Policy;
   readonly #ledger = new Ledger();
   readonly #pool = new Pool(this.#ledger);
-  readonly #random: Random;
+  readonly #random: PeekableRandom;
   readonly #flights = new Map<Lease, Flight>();
-  /** Open leases of requests whose tokens are not seen. */
-  readonly #projected = new Set<Lease>();
+  /** Those whose tokens are not seen. */
+  readonly #unseen = new Set<Flight>();
 
   /** @throws when the policy is unknown or its options do not fit; the message lists what would. */
   constructor(options: BalancerOptions) {
     const definition = findPolicy(options.policy ?? "least_delay");
     this.policyName = definition.name;
     this.#policy = definition.create(definition.options.parse(options.policyOptions ?? {}));
-    this.#random = options.random ?? seededRandom(1);
+    this.#random = new PeekableRandom(options.random ?? seededRandom(1));
     this.#pool.setEndpoints(options.endpoints);
   }
 
@@ -88,7 +72,7 @@ export class Balancer {
 
   /** Chooses an endpoint and opens the lease in one step. `tried`: ids this request has already failed on. */
   decide(request: RequestProfile, nowMs: number, tried: readonly string[] = []): Decision {
-    const weighed = this.#weigh(request, nowMs, tried);
+    const weighed = this.#weigh(request, nowMs, tried, this.#random);
     if (weighed.chosen === undefined) {
       return {
         kind: "refused",
@@ -104,43 +88,32 @@ export class Balancer {
   }
 
   /** What `decide` would answer, with nothing changed. */
-  explain(request: RequestProfile, nowMs: number): { readonly chosen: Endpoint | undefined; readonly explanation: Explanation } {
-    const { chosen, explanation } = this.#weigh(request, nowMs, []);
+  explain(
+    request: RequestProfile,
+    nowMs: number,
+  ): { readonly chosen: Endpoint | undefined; readonly explanation: Explanation } {
+    const { chosen, explanation } = this.#weigh(request, nowMs, [], this.#random.peek());
     return { chosen: chosen?.endpoint, explanation };
   }
 
-  /** The first token of the answer was seen. */
+  /** The first token of the answer was seen. Later calls for the same lease do nothing. */
   firstToken(lease: Lease, nowMs: number): void {
-    const flight = this.#flights.get(lease);
-    if (flight === undefined || lease.isRunning) return;
-    const { account } = flight.member;
-    this.#learnPrefill(lease, flight.member, nowMs);
-    lease.firstToken(nowMs);
-    flight.lastStepAtMs = account.waitingRequests === 0 ? nowMs : undefined;
+    this.#flights.get(lease)?.firstToken(nowMs);
   }
 
-  /** `tokens` more were seen. */
+  /** `tokens` more were seen. Before the first token and after the end it does nothing. */
   progress(lease: Lease, tokens: number, nowMs: number): void {
-    const flight = this.#flights.get(lease);
-    if (flight === undefined || !lease.isRunning) return;
-    const { account, speed } = flight.member;
-    // A gap is one plain decode step only if no prefill shared it, neither at its start nor now.
-    const isPlain = account.waitingRequests === 0 && account.prefillSinceMs <= (flight.lastStepAtMs ?? -1);
-    if (isPlain && flight.lastStepAtMs !== undefined && tokens > 0) {
-      speed.observeStep(account.runningRequests, account.contextTokens, (nowMs - flight.lastStepAtMs) / tokens);
-    }
-    flight.lastStepAtMs = account.waitingRequests === 0 ? nowMs : undefined;
-    lease.progress(tokens, nowMs);
+    this.#flights.get(lease)?.progress(tokens, nowMs);
   }
 
   /** The request is over at its endpoint, however it ended. Later calls for the same lease do nothing. */
   finish(lease: Lease, outcome: Outcome, nowMs: number): void {
     const flight = this.#flights.get(lease);
     if (flight === undefined) return;
-    if (outcome.kind === "completed") this.#learnFromWhole(lease, flight, outcome, nowMs);
     this.#flights.delete(lease);
-    this.#projected.delete(lease);
-    lease.close();
+    this.#unseen.delete(flight);
+    if (outcome.kind === "completed") this.#learnSizes(flight.request, outcome);
+    flight.finish(outcome, nowMs);
   }
 
   /** Something was learned about an endpoint; unknown endpoints are ignored, they may just have left. */
@@ -155,7 +128,8 @@ export class Balancer {
         return;
       case "signals":
         member.signals = observation.signals;
-        member.prefixes.resize(member.kvCapacityTokens);
+        // A report that leaves the size out does not make the cache smaller.
+        if (member.kvCapacityTokens !== undefined) member.prefixes.resize(member.kvCapacityTokens);
         return;
       case "models":
         member.models = observation.models;
@@ -170,89 +144,40 @@ export class Balancer {
 
   /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them by now. */
   tick(nowMs: number): void {
-    for (const lease of this.#projected) {
-      const flight = this.#flights.get(lease);
-      if (flight === undefined) continue;
-      const { account, speed } = flight.member;
-      if (!lease.isRunning) {
-        const prefillMs = speed.prefillMs(lease.cost.prefillTokens, lease.cost.prefillPairs);
-        const startedAtMs = Math.max(lease.openedAtMs, account.prefillSinceMs);
-        const firstTokenAtMs = startedAtMs + prefillMs + speed.decodeStepMs(account.runningRequests, account.contextTokens);
-        if (flight.request.output.meanTokens > 0 && firstTokenAtMs <= nowMs) lease.firstToken(firstTokenAtMs);
-      }
-      if (lease.isRunning) {
-        const stepMs = speed.decodeStepMs(account.runningRequests, account.contextTokens);
-        const tokens = Math.floor((nowMs - lease.lastProgressMs) / stepMs);
-        if (tokens > 0) lease.progress(tokens, lease.lastProgressMs + tokens * stepMs);
-      }
-    }
+    for (const flight of this.#unseen) flight.project(nowMs);
   }
 
-  #weigh(request: RequestProfile, nowMs: number, tried: readonly string[]): Weighed {
-    const { members, excluded } = this.#pool.eligible(request, tried);
-    const { roomy, full } = this.#splitByRoom(request, members);
-    const exclusions = full.length === 0 ? excluded : [...excluded, ...full];
-    const [first, ...rest] = roomy;
-    if (first === undefined) {
-      const explanation = { policy: this.policyName, reason: "no endpoint can take it", considered: [], excluded: exclusions };
+  #weigh(request: RequestProfile, nowMs: number, tried: readonly string[], random: Random): Weighed {
+    const { members, excluded } = this.#pool.eligible(request, tried, this.#policy.hasRoom);
+    if (!isNonEmpty(members)) {
+      const explanation = { policy: this.policyName, reason: "no endpoint can take it", considered: [], excluded };
       return { chosen: undefined, explanation };
     }
-    const candidates: readonly [Member, ...Member[]] = [first, ...rest];
-    const choice = this.#policy.choose(request, candidates, { nowMs, random: this.#random });
+    const { chosen, reason, considered } = this.#policy.choose(request, members, { nowMs, random });
     return {
-      chosen: choice.chosen as Member,
-      candidates,
-      explanation: {
-        policy: this.policyName,
-        reason: choice.reason,
-        considered: choice.considered,
-        excluded: exclusions,
-      },
+      // Candidates are the pool's own members.
+      chosen: chosen as Member,
+      candidates: members,
+      explanation: { policy: this.policyName, reason, considered, excluded },
     };
-  }
-
-  #splitByRoom(request: RequestProfile, members: readonly Member[]): { roomy: readonly Member[]; full: Explanation["excluded"] } {
-    const policy = this.#policy;
-    if (policy.hasRoom === undefined) return { roomy: members, full: [] };
-    const roomy: Member[] = [];
-    const full: { endpoint: string; why: "no_room" }[] = [];
-    for (const member of members) {
-      if (policy.hasRoom(request, member)) roomy.push(member);
-      else full.push({ endpoint: member.endpoint.id, why: "no_room" });
-    }
-    return { roomy, full };
   }
 
   #open(request: RequestProfile, member: Member, nowMs: number): Lease {
     const cost = costOf(request, member.cachedTokens(request));
+    const dueMs = firstTokenDueMs(member, cost, nowMs);
     const lease = this.#ledger.open(member.endpoint.id, cost, request.output, nowMs);
-    this.#flights.set(lease, { request, member, lastStepAtMs: undefined });
-    if (!request.isStreaming) this.#projected.add(lease);
+    const flight = new Flight(request, lease, member, dueMs);
+    this.#flights.set(lease, flight);
+    if (flight.isUnseen) this.#unseen.add(flight);
     if (request.prefix !== undefined) member.prefixes.insert(request.prefix);
     return lease;
   }
 
-  #learnPrefill(lease: Lease, { account, speed }: Member, nowMs: number): void {
-    const startedAtMs = Math.max(lease.openedAtMs, account.prefillSinceMs);
-    const { prefillTokens, prefillPairs } = lease.cost;
-    speed.observePrefill(prefillTokens, prefillPairs, account.runningRequests, account.contextTokens, nowMs - startedAtMs);
-  }
-
-  #learnFromWhole(lease: Lease, { request, member }: Flight, outcome: Outcome, nowMs: number): void {
-    const { promptTokens, outputTokens } = outcome;
+  #learnSizes(request: RequestProfile, { promptTokens, outputTokens }: Outcome): void {
     if (promptTokens !== undefined && request.textBytes !== undefined) {
       this.promptRatios.observe(request.model, request.textBytes, promptTokens);
     }
     if (outputTokens !== undefined && request.output.meanTokens > 0) this.outputLengths.observe(request, outputTokens);
-    if (request.isStreaming) return;
-    const { account, speed } = member;
-    if (request.output.meanTokens === 0) {
-      this.#learnPrefill(lease, member, nowMs);
-    } else if (outputTokens !== undefined && outputTokens >= MIN_WHOLE_SAMPLE_TOKENS) {
-      const prefillMs = speed.prefillMs(lease.cost.prefillTokens, lease.cost.prefillPairs);
-      const decodingMs = nowMs - lease.openedAtMs - prefillMs;
-      speed.observeStep(account.runningRequests, account.contextTokens, decodingMs / outputTokens);
-    }
   }
 
   /** The time in which the endpoint with the least work finishes a request's worth of it. */
@@ -270,8 +195,9 @@ type Weighed =
   | { readonly chosen: Member; readonly candidates: Candidates; readonly explanation: Explanation }
   | { readonly chosen: undefined; readonly explanation: Explanation };
 
-/** Below this the prefill, which is only estimated here, hides the decoding. */
-const MIN_WHOLE_SAMPLE_TOKENS = 16;
+function isNonEmpty<Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] {
+  return items.length > 0;
+}
 
 /** Clients read whole seconds, and SDKs ignore what exceeds a minute. */
 const MIN_RETRY_AFTER_MS = 1_000;

@@ -15,11 +15,11 @@ export type Exclusion =
 
 /** Why no endpoint was chosen. */
 export type RefusalReason =
-  /** The pool has no endpoint that takes traffic (none configured, weight 0 or draining). */
+  /** No endpoint that could serve it takes traffic: none configured, weight 0 or draining. */
   | "no_endpoint"
-  /** Endpoints take traffic, but none of them serves the model. */
+  /** There are endpoints, but none of them serves the model. */
   | "model_not_served"
-  /** Every endpoint that could is down, loading or misconfigured. */
+  /** Endpoints that could serve it are down, loading or misconfigured. */
   | "unavailable"
   /** Every usable endpoint was tried for this request. */
   | "exhausted"
@@ -56,3 +56,12 @@ export interface Refused {
  * endpoint that has no room yet, not sent) as a third kind beside these.
  */
 export type Decision = Routed | Refused;
+
+/** How a request ended at its endpoint. */
+export interface Outcome {
+  /** `completed`: the answer is whole. `failed`: the endpoint broke it. `aborted`: the client or the balancer left. */
+  readonly kind: "completed" | "failed" | "aborted";
+  /** As the engine counted; undefined: it did not say. */
+  readonly promptTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+}

@@ -1,8 +1,31 @@
 import { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 import { QuantileTracker } from "./quantile-tracker.ts";
 
+/** Prompts that were brought to their first tokens together. */
+export interface PrefillBatch {
+  /** Their uncached tokens and attention pairs. */
+  readonly tokens: number;
+  readonly pairs: number;
+  /** Running requests that decoded in the same steps, and their context tokens. */
+  readonly sequences: number;
+  readonly contextTokens: number;
+}
+
+/** A stretch of one request's decoding. */
+export interface DecodeStretch {
+  /** Tokens it generated. */
+  readonly tokens: number;
+  /** Requests that decoded, and their context tokens: the means over the stretch. */
+  readonly sequences: number;
+  readonly contextTokens: number;
+  /** Prefill that the endpoint did meanwhile, and the steps that held it. */
+  readonly prefillTokens: number;
+  readonly prefillPairs: number;
+  readonly prefillSteps: number;
+}
+
 /**
- * How fast an endpoint is, learned from the timings of its streams: the prior coefficients times two
+ * How fast an endpoint is, learned from the timings of its requests: the prior coefficients times two
  * factors, one for prefill and one for decoding. An endpoint nothing was seen of is taken to be like
  * its pool; without that, the prior would make a new endpoint of a slow fleet look fast and flood it.
  */
@@ -10,6 +33,9 @@ export class EngineSpeed {
   readonly #scales: SpeedScales;
   readonly #pool: SpeedScales;
   #configuredTokensPerSecond: number | undefined;
+  #coefficients: EngineCoefficients | undefined;
+  /** Observations of the pool that `#coefficients` was made of. */
+  #poolSamples = 0;
 
   /** @param pool Shared by the endpoints of one pool; every observation reaches it too. */
   constructor(pool: SpeedScales, configuredTokensPerSecond: number | undefined) {
@@ -29,29 +55,21 @@ export class EngineSpeed {
 
   /** How much slower than the prior prefill is; as decoding until a prefill was seen. */
   get prefillScale(): number {
-    const isUnseen = this.#scales.prefill.samples === 0 && this.#pool.prefill.samples === 0;
-    return isUnseen ? this.decodeScale : Math.exp(blendedLog(this.#scales.prefill, this.#pool.prefill));
+    return this.#isPrefillUnseen ? this.decodeScale : Math.exp(blendedLog(this.#scales.prefill, this.#pool.prefill));
   }
 
   /** Observations of this endpoint itself. */
   get samples(): number {
-    return this.#scales.decode.samples + this.#scales.prefill.samples;
+    return this.#scales.samples;
   }
 
-  /** The prior, scaled: what one iteration of this engine is believed to cost. */
+  /** The prior, scaled: what one iteration of this engine is believed to cost. Compute is what prefill shows. */
   get coefficients(): EngineCoefficients {
-    const decode = this.decodeScale;
-    const prefill = this.prefillScale;
-    return {
-      stepMs: PRIOR_COEFFICIENTS.stepMs * decode,
-      weightsMs: PRIOR_COEFFICIENTS.weightsMs * decode,
-      computeMs: PRIOR_COEFFICIENTS.computeMs * prefill,
-      tokenMs: PRIOR_COEFFICIENTS.tokenMs * prefill,
-      pairMs: PRIOR_COEFFICIENTS.pairMs * prefill,
-      contextMs: PRIOR_COEFFICIENTS.contextMs * decode,
-      sequenceMs: PRIOR_COEFFICIENTS.sequenceMs * decode,
-      maxBatchTokens: PRIOR_COEFFICIENTS.maxBatchTokens,
-    };
+    if (this.#coefficients === undefined || this.#poolSamples !== this.#pool.samples) {
+      this.#coefficients = scaledPrior(this.decodeScale, this.prefillScale);
+      this.#poolSamples = this.#pool.samples;
+    }
+    return this.#coefficients;
   }
 
   /**
@@ -67,33 +85,58 @@ export class EngineSpeed {
 
   /** Time a prefill of `tokens` uncached tokens and `pairs` attention pairs takes. */
   prefillMs(tokens: number, pairs: number): number {
-    return this.prefillScale * prefillMs(PRIOR_COEFFICIENTS, tokens, pairs);
+    return prefillMs(this.coefficients, tokens, pairs);
   }
 
   /** Time of one decode step of `sequences` requests with `contextTokens` between them. */
   decodeStepMs(sequences: number, contextTokens: number): number {
-    return this.decodeScale * decodeStepMs(PRIOR_COEFFICIENTS, sequences, contextTokens);
-  }
-
-  /** A step that only decoded took `observedMs` for each token of each of its `sequences` requests. */
-  observeStep(sequences: number, contextTokens: number, observedMs: number): void {
-    if (observedMs <= 0) return;
-    const ratio = observedMs / decodeStepMs(PRIOR_COEFFICIENTS, Math.max(1, sequences), contextTokens);
-    this.#scales.decode.observe(ratio);
-    this.#pool.decode.observe(ratio);
+    return decodeStepMs(this.coefficients, sequences, contextTokens);
   }
 
   /**
-   * A prefill of `tokens` and `pairs` took `observedMs`, the steps it shared with `sequences` running
-   * requests included. Short prompts say nothing: they hide behind the reading of the weights.
+   * A stretch of decoding took `observedMs`. Decoding is what prefill leaves of it, and says nothing when that
+   * is less than half, or when the batch was so large that compute set its pace.
    */
-  observePrefill(tokens: number, pairs: number, sequences: number, contextTokens: number, observedMs: number): void {
-    if (tokens < MIN_PREFILL_SAMPLE_TOKENS) return;
-    const ownMs = observedMs - this.decodeStepMs(sequences, contextTokens);
-    if (ownMs <= 0) return;
-    const ratio = ownMs / prefillMs(PRIOR_COEFFICIENTS, tokens, pairs);
-    this.#scales.prefill.observe(ratio);
-    this.#pool.prefill.observe(ratio);
+  observeDecode(stretch: DecodeStretch, observedMs: number): void {
+    const { tokens, sequences, contextTokens, prefillTokens, prefillPairs, prefillSteps } = stretch;
+    const priorDecodeMs = tokens * decodeStepMs(PRIOR_COEFFICIENTS, Math.max(1, sequences), contextTokens);
+    const priorPrefillMs =
+      prefillMs(PRIOR_COEFFICIENTS, prefillTokens, prefillPairs) - hiddenMs(prefillTokens, prefillSteps);
+    // Before a prefill was seen both scales are one.
+    const jointScale = observedMs / (priorDecodeMs + priorPrefillMs);
+    const prefillScale = this.#isPrefillUnseen ? jointScale : this.prefillScale;
+    const decodeMs = observedMs - prefillScale * priorPrefillMs;
+    const scale = decodeMs / priorDecodeMs;
+    const isDecodeBound =
+      scale * PRIOR_COEFFICIENTS.weightsMs >= prefillScale * PRIOR_COEFFICIENTS.computeMs * sequences;
+    if (decodeMs > observedMs / 2 && isDecodeBound) this.#observe("decode", scale);
+  }
+
+  /**
+   * A batch of prompts took `observedMs`, its steps counted whole. Where reading the weights takes longer
+   * than the compute it hides, the time says nothing of the compute.
+   */
+  observePrefill({ tokens, pairs, sequences, contextTokens }: PrefillBatch, observedMs: number): void {
+    const { decodeScale } = this;
+    const steps = Math.ceil(tokens / PRIOR_COEFFICIENTS.maxBatchTokens);
+    const priorStepMs = decodeStepMs(PRIOR_COEFFICIENTS, sequences, contextTokens);
+    const priorPrefillMs = prefillMs(PRIOR_COEFFICIENTS, tokens, pairs);
+    const ownMs = observedMs - decodeScale * steps * (priorStepMs - PRIOR_COEFFICIENTS.weightsMs);
+    const computeMs = Math.max(this.prefillScale, decodeScale) * PRIOR_COEFFICIENTS.computeMs * tokens;
+    const isComputeBound = computeMs > decodeScale * PRIOR_COEFFICIENTS.weightsMs * steps;
+    // No step is shorter than one that only decodes. Half of one leaves no doubt: the belief came from slower endpoints.
+    if (observedMs < (decodeScale * priorStepMs) / 2) this.#observe("decode", observedMs / priorStepMs);
+    else if (isComputeBound) this.#observe("prefill", ownMs / priorPrefillMs);
+  }
+
+  get #isPrefillUnseen(): boolean {
+    return this.#pool.prefill.samples === 0;
+  }
+
+  #observe(scale: "decode" | "prefill", value: number): void {
+    if (!(value > 0)) return;
+    this.#scales[scale].observe(value);
+    this.#pool[scale].observe(value);
   }
 }
 
@@ -103,17 +146,39 @@ export class SpeedScales {
   readonly decode: QuantileTracker = new QuantileTracker(0.5);
   /** Below the median: a wait for a slot or for others' prefill only ever adds to a first token's time. */
   readonly prefill: QuantileTracker = new QuantileTracker(0.35);
+
+  /** Observations of both. */
+  get samples(): number {
+    return this.decode.samples + this.prefill.samples;
+  }
 }
 
+/** A batch and contexts of ordinary chat on a busy endpoint. */
 const CAPACITY_BATCH = 32;
 const CAPACITY_CONTEXT_TOKENS = 1024;
-
-/** On an H100 about 330 tokens take as long as reading the weights; below half of that a sample is noise. */
-const MIN_PREFILL_SAMPLE_TOKENS = 160;
 
 /** The pool's value weighs as much as this many own samples. */
 const POOL_WEIGHT = 4;
 
 function blendedLog(own: QuantileTracker, pool: QuantileTracker): number {
   return (own.samples * own.log + POOL_WEIGHT * pool.log) / (own.samples + POOL_WEIGHT);
+}
+
+function scaledPrior(decode: number, prefill: number): EngineCoefficients {
+  const prior = PRIOR_COEFFICIENTS;
+  return {
+    stepMs: prior.stepMs * decode,
+    weightsMs: prior.weightsMs * decode,
+    computeMs: prior.computeMs * prefill,
+    tokenMs: prior.tokenMs * prefill,
+    pairMs: prior.pairMs * prefill,
+    contextMs: prior.contextMs * decode,
+    sequenceMs: prior.sequenceMs * decode,
+    maxBatchTokens: prior.maxBatchTokens,
+  };
+}
+
+/** Compute of a prefill that costs no time, since the steps that hold it read the weights anyway. */
+function hiddenMs(tokens: number, steps: number): number {
+  return Math.min(PRIOR_COEFFICIENTS.computeMs * tokens, PRIOR_COEFFICIENTS.weightsMs * steps);
 }

@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Availability, DEFAULT_HEALTH_OPTIONS, EndpointHealth, type ProbeOutcome, takesTraffic } from "./health.ts";
+import {
+  type Availability,
+  DEFAULT_HEALTH_OPTIONS,
+  EndpointHealth,
+  type ProbeOutcome,
+  takesTraffic,
+} from "./health.ts";
 
 const ok: ProbeOutcome = { kind: "ok" };
 const failed: ProbeOutcome = { kind: "failed", reason: "answered 500" };

@@ -38,8 +38,8 @@ export const DEFAULT_HEALTH_OPTIONS: HealthOptions = {
   progressWindowMs: 5_000,
 };
 
-/** Whether new requests may go there: not to an engine that refuses our key, it would refuse theirs sent with it too. */
-export function takesTraffic(availability: Availability): boolean {
+/** Whether new requests may go there. `unknown` does: that is how it is tried. `auth_failed` does not: it would refuse them. */
+export function takesTraffic(availability: Availability): availability is "ready" | "unknown" {
   return availability === "ready" || availability === "unknown";
 }
 

@@ -1,15 +1,15 @@
-export { Balancer, type BalancerOptions, createBalancer, type Observation, type Outcome } from "./balancer.ts";
+export { Balancer, type BalancerOptions, createBalancer, type Observation } from "./balancer.ts";
 export { type Cost, costOf, DECODE_WORK, PREFILL_WORK, workTokens } from "./cost.ts";
-export type { Decision, Exclusion, Explanation, RefusalReason, Refused, Routed } from "./decision.ts";
+export type { Decision, Exclusion, Explanation, Outcome, RefusalReason, Refused, Routed } from "./decision.ts";
 export { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
 export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
-export { EngineSpeed, SpeedScales } from "./engine-speed.ts";
+export { type DecodeStretch, EngineSpeed, type PrefillBatch, SpeedScales } from "./engine-speed.ts";
 export {
   type Availability,
   DEFAULT_HEALTH_OPTIONS,
-  type HealthOptions,
   EndpointHealth,
+  type HealthOptions,
   type HealthTransition,
   type ProbeOutcome,
   takesTraffic,

@@ -111,9 +111,10 @@ export class Lease {
   /** `tokens` more were generated. Before the first token it does nothing: tell `firstToken` first. */
   progress(tokens: number, nowMs: number): void {
     if (this.#phase !== "running") return;
-    this.#generatedTokens += whole(tokens);
+    const generated = this.#generatedTokens + whole(tokens);
+    const remaining = whole(Math.round(this.#output.remainingAfter(generated)));
+    this.#generatedTokens = generated;
     this.#lastProgressMs = nowMs;
-    const remaining = whole(Math.round(this.#output.remainingAfter(this.#generatedTokens)));
     this.#account.contextTokens += tokens;
     this.#account.outputTokens += remaining - this.#remainingTokens;
     this.#remainingTokens = remaining;
@@ -165,10 +166,10 @@ class MutableAccount implements Account {
     if (this.waitingRequests === 0) this.prefillMoved(openedAtMs);
     this.requests++;
     this.waitingRequests++;
-    this.waitingPrefillTokens += whole(cost.prefillTokens);
-    this.waitingPrefillPairs += whole(2 * cost.prefillPairs) / 2;
-    this.waitingPromptTokens += whole(cost.promptTokens);
-    this.outputTokens += whole(cost.decodeTokens);
+    this.waitingPrefillTokens += cost.prefillTokens;
+    this.waitingPrefillPairs += cost.prefillPairs;
+    this.waitingPromptTokens += cost.promptTokens;
+    this.outputTokens += cost.decodeTokens;
     this.#waiting.add(lease);
     this.#recentTokens = this.recentPrefillTokens(openedAtMs) + cost.prefillTokens;
     this.#recentPairs = this.recentPrefillPairs(openedAtMs) + cost.prefillPairs;
@@ -230,9 +231,14 @@ export class Ledger {
     return this.#mutable(endpointId);
   }
 
-  /** Opens a lease for a request of `cost` that goes to `endpointId` now. */
+  /** Opens a lease for a request of `cost`, in whole tokens, that goes to `endpointId` now. */
   open(endpointId: string, cost: Cost, output: OutputExpectation, nowMs: number): Lease {
-    return new Lease(endpointId, this.#mutable(endpointId), cost, output, nowMs, () => this.#dropIfForgotten(endpointId));
+    // Pairs come in halves.
+    const { prefillTokens, prefillPairs, promptTokens, decodeTokens } = cost;
+    for (const tokens of [prefillTokens, 2 * prefillPairs, promptTokens, decodeTokens]) whole(tokens);
+    return new Lease(endpointId, this.#mutable(endpointId), cost, output, nowMs, () =>
+      this.#dropIfForgotten(endpointId),
+    );
   }
 
   /** The endpoint left its pool: its account goes as soon as nothing runs there any more. */

@@ -56,7 +56,11 @@ interface Tail {
   readonly excess: number;
 }
 
-function residual(own: LengthHistogram | undefined, model: LengthHistogram | undefined, generatedTokens: number): number {
+function residual(
+  own: LengthHistogram | undefined,
+  model: LengthHistogram | undefined,
+  generatedTokens: number,
+): number {
   const priorBeyond = Math.exp(-generatedTokens / DEFAULT_OUTPUT_TOKENS);
   const prior = { beyond: priorBeyond, excess: priorBeyond * DEFAULT_OUTPUT_TOKENS };
   const { beyond, excess } = mixture(own, mixture(model, prior, generatedTokens), generatedTokens);

@@ -1,7 +1,7 @@
 import type { ZodType } from "zod";
-import type { EngineSignals, Endpoint } from "./endpoint.ts";
-import type { Account } from "./ledger.ts";
+import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import type { EngineSpeed } from "./engine-speed.ts";
+import type { Account } from "./ledger.ts";
 import type { Random } from "./random.ts";
 import type { RequestProfile } from "./request.ts";
 

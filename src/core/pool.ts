@@ -1,17 +1,20 @@
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import { EngineSpeed, SpeedScales } from "./engine-speed.ts";
-import type { Availability } from "./health.ts";
+import { type Availability, takesTraffic } from "./health.ts";
 import type { Account, Ledger } from "./ledger.ts";
-import type { Candidate } from "./policy.ts";
+import type { Candidate, Policy } from "./policy.ts";
 import { PrefixIndex } from "./prefix-index.ts";
 import type { RequestProfile } from "./request.ts";
+import { SpeedObserver } from "./speed-observer.ts";
 
 /** One endpoint in its pool, with everything known and learned of it. */
 export class Member implements Candidate {
   endpoint: Endpoint;
   readonly account: Account;
   readonly speed: EngineSpeed;
+  /** Learns `speed` from the requests that run there. */
+  readonly observer: SpeedObserver;
   readonly prefixes: PrefixIndex;
   signals: EngineSignals | undefined;
   availability: Availability = "unknown";
@@ -24,6 +27,7 @@ export class Member implements Candidate {
     this.endpoint = endpoint;
     this.account = account;
     this.speed = new EngineSpeed(scales, endpoint.tokensPerSecond);
+    this.observer = new SpeedObserver(account, this.speed);
     this.prefixes = new PrefixIndex(endpoint.kvCapacityTokens);
   }
 
@@ -34,7 +38,7 @@ export class Member implements Candidate {
   cachedTokens(request: RequestProfile): number {
     if (request.prefix === undefined) return 0;
     // An engine computes at least the last prompt token, whatever it holds.
-    return Math.min(this.prefixes.matchedTokens(request.prefix), request.promptTokens - 1);
+    return Math.max(0, Math.min(this.prefixes.matchedTokens(request.prefix), request.promptTokens - 1));
   }
 }
 
@@ -48,53 +52,70 @@ export interface Eligibility {
 export class Pool {
   readonly #ledger: Ledger;
   readonly #scales = new SpeedScales();
-  #members: readonly Member[] = [];
+  #members: ReadonlyMap<string, Member> = new Map();
+  #ordered: readonly Member[] = [];
 
   constructor(ledger: Ledger) {
     this.#ledger = ledger;
   }
 
   get members(): readonly Member[] {
-    return this.#members;
+    return this.#ordered;
   }
 
   /** Undefined: no such endpoint, or not any more. */
   member(endpointId: string): Member | undefined {
-    return this.#members.find((member) => member.endpoint.id === endpointId);
+    return this.#members.get(endpointId);
   }
 
-  /** Makes the pool consist of `endpoints`, in this order. */
+  /**
+   * Makes the pool consist of `endpoints`, in this order. An id that now stands for another URL is
+   * another server: nothing learned of the old one is kept but its work in flight.
+   * @throws when two of them have the same id.
+   */
   setEndpoints(endpoints: readonly Endpoint[]): void {
-    const before = new Map(this.#members.map((member) => [member.endpoint.id, member]));
-    this.#members = endpoints.map((endpoint) => {
-      const kept = before.get(endpoint.id);
-      before.delete(endpoint.id);
-      if (kept === undefined) return new Member(endpoint, this.#ledger.account(endpoint.id), this.#scales);
-      kept.endpoint = endpoint;
-      kept.speed.configure(endpoint.tokensPerSecond);
-      kept.prefixes.resize(kept.kvCapacityTokens);
-      return kept;
-    });
-    for (const removed of before.keys()) this.#ledger.forget(removed);
+    const members = new Map<string, Member>();
+    for (const endpoint of endpoints) {
+      if (members.has(endpoint.id)) throw new RangeError(`two endpoints have the id "${endpoint.id}"`);
+      members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint));
+    }
+    for (const id of this.#members.keys()) if (!members.has(id)) this.#ledger.forget(id);
+    this.#members = members;
+    this.#ordered = [...members.values()];
   }
 
-  eligible(request: RequestProfile, tried: readonly string[]): Eligibility {
+  /** Every member is either in the one list or in the other. @param hasRoom The policy's; undefined: always. */
+  eligible(request: RequestProfile, tried: readonly string[], hasRoom: Policy["hasRoom"]): Eligibility {
     const members: Member[] = [];
     const excluded: { endpoint: string; why: Exclusion }[] = [];
-    for (const member of this.#members) {
-      const why = exclusionOf(member, request, tried);
+    for (const member of this.#ordered) {
+      const why = exclusionOf(member, request, tried) ?? (hasRoom?.(request, member) === false ? "no_room" : undefined);
       if (why === undefined) members.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why });
     }
     return { members, excluded };
   }
+
+  #keep(endpoint: Endpoint): Member | undefined {
+    const kept = this.#members.get(endpoint.id);
+    if (kept?.endpoint.url !== endpoint.url) return undefined;
+    kept.endpoint = endpoint;
+    kept.speed.configure(endpoint.tokensPerSecond);
+    kept.prefixes.resize(kept.kvCapacityTokens);
+    return kept;
+  }
+
+  #add(endpoint: Endpoint): Member {
+    return new Member(endpoint, this.#ledger.account(endpoint.id), this.#scales);
+  }
 }
 
+/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
 function exclusionOf(member: Member, request: RequestProfile, tried: readonly string[]): Exclusion | undefined {
+  if (!serves(member, request.model)) return "model_not_served";
   if (member.isDraining) return "draining";
   if (member.endpoint.weight === 0) return "weight_zero";
-  if (member.availability !== "ready" && member.availability !== "unknown") return member.availability;
-  if (!serves(member, request.model)) return "model_not_served";
+  if (!takesTraffic(member.availability)) return member.availability;
   if (tried.includes(member.endpoint.id)) return "tried";
   return undefined;
 }
@@ -104,12 +125,12 @@ function serves(member: Member, model: string): boolean {
   return model === "" || member.models === undefined || member.models.has(model);
 }
 
-/** The most telling reason: what was tried, then what could serve but is not up, then the model, then nothing at all. */
+/** The most telling reason: the one that says how near an endpoint came to taking the request. */
 export function refusalOf(excluded: Eligibility["excluded"]): RefusalReason {
   const reasons = new Set(excluded.map(({ why }) => why));
   if (reasons.has("no_room")) return "saturated";
   if (reasons.has("tried")) return "exhausted";
   if (reasons.has("down") || reasons.has("loading") || reasons.has("auth_failed")) return "unavailable";
-  if (reasons.has("model_not_served")) return "model_not_served";
-  return "no_endpoint";
+  if (reasons.has("draining") || reasons.has("weight_zero")) return "no_endpoint";
+  return reasons.has("model_not_served") ? "model_not_served" : "no_endpoint";
 }

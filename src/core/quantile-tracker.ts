@@ -1,11 +1,13 @@
 /**
- * Follows a quantile of a stream of positive samples without keeping them: in the logarithm, each
- * sample pulls the value up by q or down by 1 - q of the step, and the step shrinks from a factor of
- * e to `MIN_STEP`. One wild sample moves it by one step, however wild it is, so stalls that only ever
- * add time do not drag it along.
+ * Follows a quantile of a stream of positive samples, in the logarithm. The first `WARM_UP` samples are
+ * kept and give it exactly, so that a wild first one (a cold start) is outvoted at once; from then on
+ * each sample pulls the value up by q or down by 1 - q of `STEP` and is forgotten. One wild sample moves
+ * it by one step, however wild it is, so stalls that only ever add time do not drag it along.
  */
 export class QuantileTracker {
   readonly #quantile: number;
+  /** Logarithms of the first samples, ascending. */
+  readonly #first: number[] = [];
   #log = 0;
   #samples = 0;
 
@@ -26,17 +28,25 @@ export class QuantileTracker {
   observe(sample: number): void {
     const log = Math.log(sample);
     this.#samples++;
-    if (this.#samples === 1) {
-      this.#log = log;
+    if (this.#samples > WARM_UP) {
+      this.#step(log);
       return;
     }
-    const step = Math.max(MIN_STEP, 1 / this.#samples);
+    this.#first.push(log);
+    this.#first.sort((a, b) => a - b);
+    this.#log = this.#first[Math.round(this.#quantile * (this.#first.length - 1))] as number;
+  }
+
+  #step(log: number): void {
     const pull = log > this.#log ? this.#quantile : this.#quantile - 1;
+    const moved = this.#log + STEP * pull;
     // Never past the sample: a tight stream of samples is met, not circled.
-    const moved = this.#log + step * pull;
     this.#log = pull > 0 ? Math.min(moved, log) : Math.max(moved, log);
   }
 }
 
-/** Smallest step: 2 % a sample, so a change of hardware by a factor of 2 is followed within about 70 samples. */
-const MIN_STEP = 0.02;
+/** Enough for a quantile to within the spread of the samples over 3. */
+const WARM_UP = 15;
+
+/** 2 % a sample: a change of hardware by a factor of 2 is followed within about 70 samples. */
+const STEP = 0.02;

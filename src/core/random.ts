@@ -15,3 +15,31 @@ export function seededRandom(seed: number): Random {
     },
   };
 }
+
+/** A source whose next numbers can be looked at and stay the next. */
+export class PeekableRandom implements Random {
+  readonly #source: Random;
+  /** Looked at, not drawn yet. */
+  readonly #ahead: number[] = [];
+
+  constructor(source: Random) {
+    this.#source = source;
+  }
+
+  next(): number {
+    return this.#ahead.shift() ?? this.#source.next();
+  }
+
+  /** A source of the numbers that `next` will give. */
+  peek(): Random {
+    const ahead = this.#ahead;
+    const source = this.#source;
+    let seen = 0;
+    return {
+      next() {
+        if (seen === ahead.length) ahead.push(source.next());
+        return ahead[seen++] as number;
+      },
+    };
+  }
+}

@@ -23,17 +23,21 @@ export interface RequestProfile {
   readonly sessionKey: string | undefined;
 }
 
-/** Fills in what a caller leaves out: streaming, 256 output tokens, no prefix, no session. */
+/** Fills in what a caller leaves out: streaming, 256 output tokens or what the client allows, no prefix, no session. */
 export function requestProfile(
   known: Pick<RequestProfile, "promptTokens"> & Partial<RequestProfile> & { readonly expectedOutputTokens?: number },
 ): RequestProfile {
+  const expectedTokens = Math.min(
+    known.expectedOutputTokens ?? DEFAULT_OUTPUT_TOKENS,
+    known.maxOutputTokens ?? Number.POSITIVE_INFINITY,
+  );
   return {
     model: known.model ?? "",
     route: known.route ?? "",
     promptTokens: known.promptTokens,
     textBytes: known.textBytes,
     maxOutputTokens: known.maxOutputTokens,
-    output: known.output ?? fixedOutput(known.expectedOutputTokens ?? DEFAULT_OUTPUT_TOKENS),
+    output: known.output ?? fixedOutput(expectedTokens),
     isStreaming: known.isStreaming ?? true,
     prefix: known.prefix,
     sessionKey: known.sessionKey,

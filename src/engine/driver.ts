@@ -1,4 +1,3 @@
-import { performance } from "node:perf_hooks";
 import type { EngineSignals } from "../core/index.ts";
 import { EngineModel, type EngineProfile, type EngineRequest } from "../sim/index.ts";
 

@@ -1,9 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { badRequest, Failure } from "./failure.ts";
+import { badRequest, type Failure } from "./failure.ts";
 import type { Fault } from "./faults.ts";
-
-/** Bodies beyond this are refused: far above any context window, far below what would hurt. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** Answers with JSON in one piece. */
 export function sendJson(response: ServerResponse, status: number, body: object, headers: object = {}): void {
@@ -19,13 +16,8 @@ export function sendJson(response: ServerResponse, status: number, body: object,
 /** Reads a JSON body; undefined: the client left before it was complete. */
 export async function readJson(request: IncomingMessage): Promise<{ readonly value: unknown } | Failure | undefined> {
   const chunks: Buffer[] = [];
-  let bytes = 0;
   try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > MAX_BODY_BYTES) return new Failure(413, "BadRequestError", "The request body is too large.");
-      chunks.push(chunk);
-    }
+    for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   } catch {
     return undefined;
   }

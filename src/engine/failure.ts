@@ -25,7 +25,6 @@ const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
   401: "authentication_error",
   403: "permission_error",
   404: "not_found_error",
-  413: "invalid_request_error",
   429: "rate_limit_error",
   503: "overloaded_error",
   529: "overloaded_error",

@@ -1,28 +1,26 @@
 import { z } from "zod";
 
-/** What each kind of fault does; the documentation lists the same. */
-const KINDS = {
-  /** Answers with this status. */
-  status: { value: { min: 400, max: 599 } },
-  /** Takes the request and never answers. */
-  hold: {},
-  /** Answers the head and `after` events, then falls silent. */
-  stall: {},
-  /** Resets the connection (RST) after `after` events. */
-  reset: {},
-  /** Closes the connection (FIN) after `after` events, in the middle of the body. */
-  fin: {},
-  /** Sends an error event after `after` events and then ends well, as vLLM does when its engine dies. */
-  error: {},
-  /** Stops the whole engine for this many milliseconds after `after` events of this request. */
-  freeze: { value: { min: 1, max: 3_600_000 } },
-  /** Answers 400 where the request has `stream_options`. */
-  "refuse-stream-options": {},
-  /** Answers `GET /health` with this status. */
-  health: { value: { min: 200, max: 599 } },
-} as const satisfies Record<string, { readonly value?: { readonly min: number; readonly max: number } }>;
+/** The kinds of fault. docs/engine.md says what each does. */
+export const FAULT_KINDS = [
+  "status",
+  "hold",
+  "stall",
+  "reset",
+  "fin",
+  "error",
+  "freeze",
+  "refuse-stream-options",
+  "health",
+] as const;
 
-export type FaultKind = keyof typeof KINDS;
+type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** Bounds of the value, for the kinds that have one: a status, or milliseconds. */
+const VALUES: Partial<Record<FaultKind, { readonly min: number; readonly max: number }>> = {
+  status: { min: 400, max: 599 },
+  freeze: { min: 1, max: 3_600_000 },
+  health: { min: 200, max: 599 },
+};
 
 /** One scripted misbehaviour. */
 export interface Fault {
@@ -31,7 +29,7 @@ export interface Fault {
   readonly value: number;
   /** Requests it strikes; Infinity: all. */
   readonly count: number;
-  /** Events of a stream that pass first. An answer in one piece counts as the first event. */
+  /** Events of a stream that pass first. An answer in one piece has none: the fault comes in its place. */
   readonly after: number;
   /** Seconds in the `retry-after` header of a `status` fault; undefined: no header. */
   readonly retryAfter: number | undefined;
@@ -40,22 +38,23 @@ export interface Fault {
 /** Parses `kind[=value][,count=N][,after=N][,retry-after=S]`; a text says what is wrong with it. */
 export function parseFault(spec: string): Fault | string {
   const [first = "", ...modifiers] = spec.split(",");
-  const [kind = "", value] = first.split("=", 2);
-  if (!Object.hasOwn(KINDS, kind)) return `unknown fault "${kind}"; known: ${Object.keys(KINDS).join(", ")}`;
-  const rule: { readonly value?: { readonly min: number; readonly max: number } } = KINDS[kind as FaultKind];
-  if (rule.value === undefined && value !== undefined) return `fault "${kind}" takes no value`;
-  if (rule.value !== undefined && !isWithin(value, rule.value.min, rule.value.max)) {
-    return `fault "${kind}" needs a value from ${rule.value.min} to ${rule.value.max}`;
+  const [name = "", value] = first.split("=", 2);
+  const kind = FAULT_KINDS.find((known) => known === name);
+  if (kind === undefined) return `unknown fault "${name}"; known: ${FAULT_KINDS.join(", ")}`;
+  const bounds = VALUES[kind];
+  if (bounds === undefined && value !== undefined) return `fault "${kind}" takes no value`;
+  if (bounds !== undefined && !isWithin(value, bounds.min, bounds.max)) {
+    return `fault "${kind}" needs a value from ${bounds.min} to ${bounds.max}`;
   }
   const limits: Record<string, number | undefined> = { count: undefined, after: undefined, "retry-after": undefined };
   for (const modifier of modifiers) {
-    const [name = "", number] = modifier.split("=", 2);
-    if (!Object.hasOwn(limits, name)) return `unknown part "${name}"; known: ${Object.keys(limits).join(", ")}`;
-    if (!isWithin(number, 0, Number.MAX_SAFE_INTEGER)) return `"${name}" needs a whole number`;
-    limits[name] = Number(number);
+    const [part = "", number] = modifier.split("=", 2);
+    if (!Object.hasOwn(limits, part)) return `unknown part "${part}"; known: ${Object.keys(limits).join(", ")}`;
+    if (!isWithin(number, 0, Number.MAX_SAFE_INTEGER)) return `"${part}" needs a whole number`;
+    limits[part] = Number(number);
   }
   return {
-    kind: kind as FaultKind,
+    kind,
     value: Number(value ?? 0),
     count: limits.count ?? Number.POSITIVE_INFINITY,
     after: limits.after ?? 0,

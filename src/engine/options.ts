@@ -56,7 +56,7 @@ export const engineOptions: EngineOptionsSchema = z
     listen: listenAddress
       .prefault("127.0.0.1:8000")
       .describe("Address to listen on, HOST:PORT; port 0 takes a free one")
-      .meta({ flag: "--listen", env: "EVENKEEL_ENGINE_LISTEN" }),
+      .meta({ value: "host:port", flag: "--listen", env: "EVENKEEL_ENGINE_LISTEN" }),
     model: z
       .string()
       .min(1)
@@ -99,7 +99,7 @@ export const engineOptions: EngineOptionsSchema = z
       .min(1)
       .optional()
       .describe("Key that every /v1/ path asks for; left out: none")
-      .meta({ flag: "--api-key", env: "EVENKEEL_ENGINE_API_KEY" }),
+      .meta({ flag: "--api-key", env: "EVENKEEL_ENGINE_API_KEY", secret: true }),
     seed: z
       .int()
       .min(0)
@@ -110,7 +110,7 @@ export const engineOptions: EngineOptionsSchema = z
       .array(faultSpec)
       .default([])
       .describe("Scripted fault such as status=503,count=3; repeat for several (docs/engine.md)")
-      .meta({ flag: "--fault", env: "EVENKEEL_ENGINE_FAULTS" }),
+      .meta({ value: "fault", flag: "--fault", env: "EVENKEEL_ENGINE_FAULTS", separator: ";" }),
     allowFaultControl: z
       .boolean()
       .default(false)

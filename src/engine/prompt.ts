@@ -5,7 +5,10 @@ import type { PromptPart } from "./tokens.ts";
 export type Prompt = readonly PromptPart[] | Uint32Array;
 
 /** A message of any dialect; what the template does not know is kept as JSON text. */
-export const message: z.ZodType<Message> = z.looseObject({ role: z.string().optional(), content: z.unknown().optional() });
+export const message: z.ZodType<Message> = z.looseObject({
+  role: z.string().optional(),
+  content: z.unknown().optional(),
+});
 
 export interface Message {
   readonly role?: string | undefined;
@@ -61,7 +64,11 @@ function contentParts(content: unknown): PromptPart[] {
 
 const MEDIA_TYPE = /image|audio|video|file|document/;
 
-const typedPart = z.looseObject({ type: z.string().optional(), text: z.string().optional(), content: z.unknown().optional() });
+const typedPart = z.looseObject({
+  type: z.string().optional(),
+  text: z.string().optional(),
+  content: z.unknown().optional(),
+});
 
 function contentPart(part: unknown): PromptPart[] {
   const { data } = typedPart.safeParse(part);

@@ -37,7 +37,12 @@ export interface EngineServer {
 
 /** @throws ZodError with every problem of the options. */
 export function createEngineServer(options: EngineOptions = {}): EngineServer {
-  return new HttpEngine(engineOptions.parse(options));
+  return serveEngine(engineOptions.parse(options));
+}
+
+/** The same from options that were checked before. */
+export function serveEngine(settings: EngineSettings): EngineServer {
+  return new HttpEngine(settings);
 }
 
 class HttpEngine implements EngineServer {

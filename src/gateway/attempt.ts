@@ -12,7 +12,7 @@ import type { OutboundBody } from "./outbound-body.ts";
 import type { AnswerOutcome } from "./outcome.ts";
 import { PASSTHROUGH, type Route } from "./routes.ts";
 import type { Upstream } from "./upstream.ts";
-import type { Watchdog, Watched } from "./watchdog.ts";
+import { type Watchdog, Watched } from "./watchdog.ts";
 
 /** What an attempt needs to know of its request; the same for all attempts of one request. */
 export interface AttemptRequest {
@@ -64,8 +64,7 @@ export type AttemptEnd =
  * One request at one endpoint, under one lease. Owns the exchange with the endpoint from sending to
  * its end, and settles exactly once: by the answer's end, a failure, a time-out or the client's leaving.
  */
-export class Attempt implements Dispatcher.DispatchHandler, Watched {
-  deadlineMs: number = Number.POSITIVE_INFINITY;
+export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   readonly #request: AttemptRequest;
   readonly #place: AttemptPlace;
   readonly #lease: Lease;
@@ -82,6 +81,7 @@ export class Attempt implements Dispatcher.DispatchHandler, Watched {
   #lastTokenAtMs: number | undefined;
 
   constructor(request: AttemptRequest, place: AttemptPlace, settle: (end: AttemptEnd) => void) {
+    super();
     this.#request = request;
     this.#place = place;
     this.#lease = place.routed.lease;
@@ -219,6 +219,7 @@ export class Attempt implements Dispatcher.DispatchHandler, Watched {
         requestId,
         dropsLength: this.#asksForUsage && this.#reader.isStream,
       }),
+      this.#reader.isStream,
     );
   }
 

@@ -38,13 +38,9 @@ function startOfDataUrl(text: string, from: number, mark: number): number | unde
 }
 
 function endOfBase64(text: string, from: number): number {
-  let end = from;
-  while (end < text.length && isBase64[text.charCodeAt(end)] === 1) end++;
-  return end;
+  NOT_BASE64.lastIndex = from;
+  return NOT_BASE64.test(text) ? NOT_BASE64.lastIndex - 1 : text.length;
 }
 
-// Both alphabets of RFC 4648 and the padding; anything past ASCII reads as undefined.
-const isBase64 = new Uint8Array(128);
-for (const char of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=") {
-  isBase64[char.charCodeAt(0)] = 1;
-}
+/** Neither in one of the alphabets of RFC 4648 nor padding. */
+const NOT_BASE64 = /[^A-Za-z0-9+/\-_=]/g;

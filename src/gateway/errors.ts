@@ -60,7 +60,6 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
   invalid_body: {
     ...clientFault,
     status: 400,
-    closesConnection: true,
     message: ({ cause }) => cause ?? "The body could not be read.",
   },
   request_timeout: {

@@ -3,6 +3,7 @@ import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts
 import type { ModelTarget } from "../runtime/index.ts";
 import { type AnswerTokens, Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
 import { ClientStream } from "./client-stream.ts";
+import { publishDecision } from "./decision-channel.ts";
 import { errorBody } from "./error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./errors.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
@@ -117,6 +118,7 @@ export class Exchange {
     let lastCause: string | undefined;
     while (!this.#isClientGone) {
       const decision: Decision = target.pool.balancer.decide(profile, runtime.clock.nowMs(), tried);
+      publishDecision({ requestId: this.#requestId, pool: target.pool.name, request: profile, decision });
       if (decision.kind === "refused") return this.#refuseDecision(decision, lastCause);
       this.#endpointId = decision.endpoint.id;
       this.#attempts++;

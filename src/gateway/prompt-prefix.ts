@@ -4,10 +4,10 @@ import type { PromptPart } from "./prompt-part.ts";
 import { TOKENS_PER_MEDIA_ITEM } from "./prompt-size.ts";
 
 /**
- * Most text hashed, in UTF-16 units: a million tokens of English, as long as any engine's context, and some
- * milliseconds of work. What lies deeper is not matched.
+ * Most text hashed, in UTF-16 units: half a million tokens of English for some milliseconds of work. What lies
+ * deeper is not matched: two prompts that agree so far are worth sending the same way already.
  */
-const MAX_HASHED_UNITS = 4_194_304;
+const MAX_HASHED_UNITS = 2_097_152;
 
 /** English runs at about 4 units a token; an item of media fills the chain with as many as its tokens would. */
 const UNITS_PER_MEDIA_ITEM = TOKENS_PER_MEDIA_ITEM * 4;
@@ -32,13 +32,16 @@ export function hashPrompt(
         text.add(part.role);
         break;
       case "text":
-        for (const piece of splitDataUrls(part.text)) text.add(piece.isDataUrl ? sampleMedia(piece.text) : piece.text);
+        for (const piece of splitDataUrls(part.text)) {
+          if (piece.isDataUrl) text.addMedia(piece.text);
+          else text.add(piece.text);
+        }
         break;
       case "tokens":
         for (const chunk of idChunks(part.ids)) text.add(chunk);
         break;
       case "media":
-        text.add(sampleMedia(part.source));
+        text.addMedia(part.source);
         break;
       case "unknown":
         text.stop();
@@ -68,6 +71,11 @@ class BoundedText {
     this.#hashedUnits += taken.length;
   }
 
+  addMedia(source: string): void {
+    if (this.#room > 0) this.add(sampleMedia(source));
+    else this.#allUnits += UNITS_PER_MEDIA_ITEM;
+  }
+
   stop(): void {
     this.#room = 0;
   }
@@ -81,17 +89,22 @@ class BoundedText {
 }
 
 /**
- * Evenly spaced units of an item's data: enough to tell items apart, whatever their size. The length goes first,
- * for data that agrees at every sample.
+ * Samples an item's data: enough to tell items apart, whatever their size. Steps of the golden ratio spread any run
+ * of samples over the whole, so items that differ somewhere differ from their first block on. The length goes first.
  */
 function sampleMedia(source: string): string {
-  const step = source.length / UNITS_PER_MEDIA_ITEM;
   const units = new Uint16Array(UNITS_PER_MEDIA_ITEM);
   units[0] = source.length;
   units[1] = source.length >>> 16;
-  for (let i = 2; i < UNITS_PER_MEDIA_ITEM; i++) units[i] = source.charCodeAt(Math.floor(i * step));
-  return String.fromCharCode(...units);
+  let at = 0;
+  for (let i = 2; i < UNITS_PER_MEDIA_ITEM; i++) {
+    units[i] = source.charCodeAt(Math.floor(at * source.length));
+    at = (at + GOLDEN_RATIO) % 1;
+  }
+  return Buffer.from(units.buffer).toString("utf16le");
 }
+
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 function* idChunks(ids: readonly number[]): Generator<string> {
   for (let start = 0; start < ids.length; start += IDS_PER_STRING) {

@@ -6,7 +6,7 @@ import type { Usage } from "./usage.ts";
 export interface StreamError {
   /** Undefined: it gave no text. */
   readonly message: string | undefined;
-  /** As the engine wrote it, mostly a status number. */
+  /** As the engine wrote it: mostly a status number, else a word, from `code` or, failing that, `type`. */
   readonly code: string | number | undefined;
 }
 
@@ -49,9 +49,9 @@ export function noteError(state: StreamState, error: unknown): void {
     state.error = { message: typeof error === "string" ? error : undefined, code: undefined };
     return;
   }
-  const { message, code } = error;
+  const { message, code, type } = error;
   state.error = {
     message: typeof message === "string" ? message : undefined,
-    code: typeof code === "string" || typeof code === "number" ? code : undefined,
+    code: [code, type].find((value) => typeof value === "string" || typeof value === "number"),
   };
 }

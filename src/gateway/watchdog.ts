@@ -1,11 +1,13 @@
 import type { Clock } from "../runtime/index.ts";
 
 /** One deadline that moves with every sign of progress: moving it is storing a number. */
-export interface Watched {
+export abstract class Watched {
   /** On the watchdog's clock; infinity: not watched at present. */
-  deadlineMs: number;
+  deadlineMs: number = Number.POSITIVE_INFINITY;
+  /** The watchdog's own: where it keeps this one; -1: nowhere. */
+  watchSlot = -1;
   /** Called once, after which it is no longer watched. */
-  expired(): void;
+  abstract expired(): void;
 }
 
 /**
@@ -14,7 +16,11 @@ export interface Watched {
  */
 export class Watchdog {
   readonly #clock: Clock;
-  readonly #watched = new Set<Watched>();
+  /**
+   * In no order, without gaps. Not a Set: one that entries pass through quickly is copied again and again, and
+   * each dead copy keeps its entries, with their request bodies, from the young collection.
+   */
+  readonly #watched: Watched[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Clock) {
@@ -22,25 +28,32 @@ export class Watchdog {
   }
 
   watch(watched: Watched): void {
-    this.#watched.add(watched);
+    watched.watchSlot = this.#watched.push(watched) - 1;
     this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
   unwatch(watched: Watched): void {
-    this.#watched.delete(watched);
+    const { watchSlot } = watched;
+    if (watchSlot === -1) return;
+    watched.watchSlot = -1;
+    const last = this.#watched.pop() as Watched;
+    if (last === watched) return;
+    this.#watched[watchSlot] = last;
+    last.watchSlot = watchSlot;
   }
 
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#watched.clear();
+    this.#watched.length = 0;
   }
 
   #sweep(): void {
     const nowMs = this.#clock.nowMs();
-    for (const watched of this.#watched) {
-      if (watched.deadlineMs > nowMs) continue;
-      this.#watched.delete(watched);
+    const late = this.#watched.filter(({ deadlineMs }) => deadlineMs <= nowMs);
+    for (const watched of late) {
+      if (watched.watchSlot === -1) continue;
+      this.unwatch(watched);
       watched.expired();
     }
   }

@@ -116,7 +116,7 @@ class EndpointPoller implements Poller {
 
   async #end(): Promise<void> {
     const loops = [this.#probing.stop(), this.#scraping.stop()];
-    await this.#client.destroy();
+    this.#client.destroy();
     await Promise.all(loops);
   }
 

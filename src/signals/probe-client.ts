@@ -1,4 +1,5 @@
-import { errors, Pool } from "undici";
+import http from "node:http";
+import https from "node:https";
 
 /** How a GET ended; `reason` is an error code, never a message, so that no address or key can be in it. */
 export type ProbeAnswer =
@@ -7,68 +8,92 @@ export type ProbeAnswer =
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface ProbeClient {
-  /** Never rejects. */
+  /** Never rejects. Paths are appended to that of the endpoint. */
   get(path: string): Promise<ProbeAnswer>;
-  /** Ends what is under way and closes every socket. */
-  destroy(): Promise<void>;
+  /** Ends what is under way, its sockets closed on return; nothing is sent any more. */
+  destroy(): void;
 }
 
 export interface ProbeClientOptions {
-  /** Base URL of the endpoint; paths are appended to its own. */
+  /** Base URL of the endpoint. */
   readonly url: string;
   /** Sent as bearer token; undefined: none. */
   readonly apiKey: string | undefined;
-  /** From the start of a GET to the last byte of its answer. */
+  /** From the start of a GET to the last byte of its answer, connecting included. */
   readonly timeoutMs: number;
 }
 
-/** A health probe and a scrape may run side by side; nothing else does. */
-const MAX_CONNECTIONS = 2;
 /** Metrics of an engine with many ranks stay under 1 MiB; what is larger is not an engine's answer. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
+const STOPPED: ProbeAnswer = { kind: "failed", reason: "stopped" };
+
 /**
- * A client of its own for one endpoint, so that a hung engine holds no more than its own two sockets. Connections are
- * not reused: each probe then also shows that the engine still accepts, and none meets a connection the engine has
- * just closed for idleness.
+ * A client for the few small GETs an endpoint is watched with, apart from the sockets of its traffic. Each GET opens a
+ * connection of its own: so it shows that the engine still accepts, and never meets a connection the engine has just
+ * closed for idleness. `node:http` rather than a pool, because it gives up a connection that is still being opened at
+ * once, on the time limit as on `destroy`.
  */
 export function createProbeClient({ url, apiKey, timeoutMs }: ProbeClientOptions): ProbeClient {
   const base = new URL(url);
   const pathPrefix = base.pathname.replace(/\/+$/, "");
+  const send = base.protocol === "https:" ? https.request : http.request;
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-  const pool = new Pool(base.origin, {
-    connections: MAX_CONNECTIONS,
-    pipelining: 0,
-    connect: { timeout: timeoutMs },
-    maxResponseSize: MAX_ANSWER_BYTES,
-  });
+  const underWay = new Set<(answer: ProbeAnswer) => void>();
+  let isDestroyed = false;
+
+  function exchange(path: string, resolve: (answer: ProbeAnswer) => void): void {
+    const target = new URL(base);
+    target.pathname = pathPrefix + path;
+    const request = send(target, { method: "GET", agent: false, headers });
+    const timer = setTimeout(settle, timeoutMs, { kind: "timed_out", reason: `no answer within ${timeoutMs} ms` });
+    underWay.add(settle);
+
+    // The first ending counts; those that follow from it, such as the close after a time-out, change nothing.
+    function settle(answer: ProbeAnswer): void {
+      clearTimeout(timer);
+      underWay.delete(settle);
+      request.destroy();
+      resolve(answer);
+    }
+
+    request.on("response", (response) => readBody(response, settle));
+    request.on("error", (error) => settle(failed(error)));
+    request.on("close", () => settle({ kind: "failed", reason: "closed before its answer was complete" }));
+    request.end();
+  }
+
   return {
     async get(path) {
-      // undici's own limits have a resolution of about a second and cover phases; this one covers the whole.
-      const deadline = new AbortController();
-      const timer = setTimeout(() => deadline.abort(), timeoutMs);
+      if (isDestroyed) return STOPPED;
       try {
-        const { statusCode, body } = await pool.request({
-          method: "GET",
-          path: pathPrefix + path,
-          headers,
-          signal: deadline.signal,
-        });
-        return { kind: "answered", status: statusCode, body: await body.text() };
+        return await new Promise((resolve) => exchange(path, resolve));
       } catch (error) {
-        if (deadline.signal.aborted || error instanceof errors.ConnectTimeoutError) {
-          return { kind: "timed_out", reason: `no answer within ${timeoutMs} ms` };
-        }
-        return { kind: "failed", reason: codeOf(error) };
-      } finally {
-        clearTimeout(timer);
+        return failed(error);
       }
     },
-    destroy: () => pool.destroy(),
+    destroy() {
+      isDestroyed = true;
+      for (const settle of underWay) settle(STOPPED);
+    },
   };
 }
 
-function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+function readBody(response: http.IncomingMessage, settle: (answer: ProbeAnswer) => void): void {
+  const chunks: Buffer[] = [];
+  let bodyBytes = 0;
+  response.on("data", (chunk: Buffer) => {
+    bodyBytes += chunk.length;
+    if (bodyBytes > MAX_ANSWER_BYTES) settle({ kind: "failed", reason: `answer over ${MAX_ANSWER_BYTES} bytes` });
+    else chunks.push(chunk);
+  });
+  response.on("end", () => {
+    settle({ kind: "answered", status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+  });
+  response.on("error", (error) => settle(failed(error)));
+}
+
+function failed(error: unknown): ProbeAnswer {
+  const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "error";
+  return { kind: "failed", reason: code };
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type MetricSample, parsePrometheusText } from "./prometheus-text.ts";
 
 const parse = (text: string): MetricSample[] => parsePrometheusText(text, () => true);
-const valueOf = (text: string): number | undefined => parse(text)[0]?.value;
+const firstValue = (text: string): number | undefined => parse(text)[0]?.value;
 const labelsOf = (text: string): object => Object.fromEntries(parse(text)[0]?.labels ?? []);
 
 describe("parsePrometheusText", () => {
@@ -39,7 +39,7 @@ describe("parsePrometheusText", () => {
     ["labels without a comma", 'x{a="b" c="d"} 5', undefined],
     ["a quote that ends in its escape", 'x{a="b\\', undefined],
   ])("reads %s", (_name, text, expected) => {
-    expect(valueOf(text)).toBe(expected);
+    expect(firstValue(text)).toBe(expected);
   });
 
   it.each<[string, string, object]>([
@@ -76,7 +76,7 @@ describe("parsePrometheusText", () => {
         fc.dictionary(label, fc.string({ unit: "binary" }), { noNullPrototype: true }),
         fc.double({ noNaN: true, noDefaultInfinity: true }),
         (labels, value) => {
-          const written = Object.entries(labels).map(([name, text]) => `${name}="${escape(text)}"`);
+          const written = Object.entries(labels).map(([name, text]) => `${name}="${escapeLabel(text)}"`);
           expect(parse(`x{${written.join(",")}} ${value}`)).toEqual([
             { name: "x", labels: new Map(Object.entries(labels)), value: value === 0 ? Number(String(value)) : value },
           ]);
@@ -95,6 +95,6 @@ describe("parsePrometheusText", () => {
   });
 });
 
-function escape(text: string): string {
+function escapeLabel(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");
 }

@@ -41,10 +41,11 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
   const complaints = new Map<string, string>();
   let lastSignals: EngineSignals | undefined;
 
-  function complain(subject: string, reason: string, remedy?: string): void {
+  function complain(subject: string, reason: string, missingSwitch?: string): void {
     if (complaints.get(subject) === reason) return;
     complaints.set(subject, reason);
-    log.warn({ endpoint: endpointId, reason, remedy }, `no ${subject} from the engine`);
+    const remedy = missingSwitch === undefined ? {} : { remedy: `start the engine with ${missingSwitch}` };
+    log.warn({ endpoint: endpointId, reason, ...remedy }, `no ${subject} from the engine`);
   }
 
   function settle(subject: string): void {
@@ -70,7 +71,7 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
       const signals = isSuccess(answer) ? adapter.readSignals(answer.body, nowMs()) : undefined;
       if (signals === undefined || !saysSomething(signals)) {
         const reason = isSuccess(answer) ? "no metric of a known name" : failureOf(answer);
-        complain("metrics", reason, adapter.metricsSwitch && `start it with ${adapter.metricsSwitch}`);
+        complain("metrics", reason, isSwitchedOff(answer) ? adapter.metricsSwitch : undefined);
         events.onScrapeFailed(reason);
         return;
       }
@@ -84,6 +85,11 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
 
 function isSuccess(answer: ProbeAnswer): answer is ProbeAnswer & { readonly kind: "answered" } {
   return answer.kind === "answered" && answer.status === 200;
+}
+
+/** The engine is there and its metrics are not: llama.cpp answers 501, the others 404 or an empty page. */
+function isSwitchedOff(answer: ProbeAnswer): boolean {
+  return answer.kind === "answered" && [200, 404, 501].includes(answer.status);
 }
 
 function failureOf(answer: ProbeAnswer): string {

@@ -130,5 +130,6 @@ function stepGrowthMs({ account }: Candidate, engine: EngineCoefficients, cost: 
 
 /** Share of the endpoint's time that prefill took lately, 0 to `MAX_PREFILL_SHARE`. */
 function recentPrefillShare({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
-  return Math.min(MAX_PREFILL_SHARE, prefillMs(engine, account.recentPrefillTokens(nowMs), 0) / RECENT_PREFILL_MS);
+  const recentMs = prefillMs(engine, account.recentPrefillTokens(nowMs), account.recentPrefillPairs(nowMs));
+  return Math.min(MAX_PREFILL_SHARE, recentMs / RECENT_PREFILL_MS);
 }

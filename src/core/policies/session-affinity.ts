@@ -8,19 +8,21 @@ const options = z.strictObject({
   hash: z
     .enum(["rendezvous", "modulo"])
     .default("rendezvous")
-    .describe("how a session orders the endpoints; modulo is the textbook form and moves most sessions on any change"),
+    .describe(
+      "How a session orders the endpoints. `modulo` is the textbook form, which moves most sessions on any change.",
+    ),
   boundFactor: z
     .number()
     .min(1)
     .max(100)
     .default(1.25)
-    .describe("a session leaves an endpoint loaded above this multiple of the mean load"),
+    .describe("A session leaves an endpoint that is loaded above this multiple of the mean load."),
   floorSeconds: z
     .number()
     .min(0)
     .max(3600)
     .default(2)
-    .describe("but never one that has at most this many seconds of work"),
+    .describe("Load, in seconds of work, up to which no session leaves, whatever the mean."),
 });
 
 /**

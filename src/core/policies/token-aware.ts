@@ -2,7 +2,13 @@ import { z } from "zod";
 import { costOf, DECODE_WORK, PREFILL_WORK } from "../cost.ts";
 import type { Candidate, Policy, PolicyDefinition } from "../policy.ts";
 import { leastBy } from "../select.ts";
-import { horizonSeconds } from "./work-seconds.ts";
+
+/**
+ * At full batch a vLLM engine whose KV cache is filled by chat (contexts of 1,300 tokens, 100 to 200 still
+ * to come) holds 10 to 20 s of work, one filled by long reasoning 90 to 250 s. A minute leaves chat three
+ * times its worst, and is as long as most proxies wait for an answer.
+ */
+const DEFAULT_HORIZON_SECONDS = 60;
 
 const options = z.strictObject({
   prefillWeight: z
@@ -10,10 +16,20 @@ const options = z.strictObject({
     .min(0)
     .max(10)
     .default(PREFILL_WORK)
-    .describe("work of one uncached prompt token that waits for prefill"),
-  decodeWeight: z.number().min(0).max(10).default(DECODE_WORK).describe("work of one output token still to be decoded"),
-  line: z.number().min(0.01).max(10).default(0.95).describe("load at which an endpoint takes no more requests"),
-  horizonSeconds,
+    .describe("Work of one uncached prompt token that waits for prefill."),
+  decodeWeight: z
+    .number()
+    .min(0)
+    .max(10)
+    .default(DECODE_WORK)
+    .describe("Work of one output token still to be decoded."),
+  line: z.number().min(0.01).max(10).default(0.95).describe("Load at which an endpoint takes no more requests."),
+  horizonSeconds: z
+    .number()
+    .min(0.1)
+    .max(3600)
+    .default(DEFAULT_HORIZON_SECONDS)
+    .describe("Seconds of work, at an endpoint's capacity, that are a load of 1."),
 });
 
 /**

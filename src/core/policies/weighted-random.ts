@@ -1,9 +1,22 @@
 import { z } from "zod";
 import type { Candidate, Policy, PolicyDefinition } from "../policy.ts";
 import { sample } from "../select.ts";
-import { horizonSeconds, workSeconds } from "./work-seconds.ts";
+import { workSeconds } from "./work-seconds.ts";
 
-const options = z.strictObject({ horizonSeconds });
+/**
+ * About what an engine filled by chat holds, so busy endpoints show as busy. Longer, and an endpoint that
+ * falls behind is drawn almost as before; shorter, and on a busy fleet nothing is ever free.
+ */
+const DEFAULT_HORIZON_SECONDS = 10;
+
+const options = z.strictObject({
+  horizonSeconds: z
+    .number()
+    .min(0.1)
+    .max(3600)
+    .default(DEFAULT_HORIZON_SECONDS)
+    .describe("Seconds of work, at an endpoint's capacity, from which nothing of it is free."),
+});
 
 /**
  * Draws an endpoint in proportion to the capacity it has free. Never piles onto one endpoint, however

@@ -4,7 +4,7 @@ import { leastBy } from "../select.ts";
 import { forgetLeavers } from "./endpoint-memory.ts";
 
 /**
- * Turns in proportion to the configured weights, spread out: weights 3 and 1 give a a b a, not a a a b.
+ * Turns in proportion to the configured weights, spread out: weights 20 and 10 give a b a, not 20 times a.
  * Each request owes every candidate its share of one turn; who is owed most gets it, and pays the
  * whole turn. The smooth form of nginx, counted in turns so that no weight can overflow it.
  */

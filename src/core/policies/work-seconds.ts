@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { costOf, workTokens } from "../cost.ts";
 import type { Candidate } from "../policy.ts";
 import type { RequestProfile } from "../request.ts";
@@ -13,16 +12,3 @@ export function workSecondsAfter(request: RequestProfile, candidate: Candidate):
   const cost = costOf(request, candidate.cachedTokens(request));
   return workSeconds(candidate) + workTokens(cost.prefillTokens, cost.decodeTokens) / candidate.speed.tokensPerSecond;
 }
-
-/**
- * Option of the policies that see load as a share of something: the seconds of work that make an
- * endpoint full. At full batch a vLLM engine whose KV cache is filled by chat (contexts of 1,300
- * tokens, 100 to 200 still to come) holds 10 to 20 s of work, one filled by long reasoning 90 to 250 s.
- * A minute leaves chat three times its worst, and is as long as most proxies wait for an answer.
- */
-export const horizonSeconds: z.ZodDefault<z.ZodNumber> = z
-  .number()
-  .min(0.1)
-  .max(3600)
-  .default(60)
-  .describe("seconds of work, at its capacity, that make an endpoint full");

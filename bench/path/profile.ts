@@ -1,0 +1,59 @@
+import { mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Contender } from "./contender.ts";
+import { type CpuProfile, type SelfTime, selfTimes } from "./cpu-profile.ts";
+import { type Delivered, runStreams } from "./load.ts";
+import { evenkeel } from "./peers/evenkeel.ts";
+import type { Bench } from "./run.ts";
+
+/** Where the time of one phase goes. */
+export interface PhaseProfile {
+  readonly phase: string;
+  readonly selfTimes: readonly SelfTime[];
+  /** The profile itself, for tools that draw it. */
+  readonly file: string;
+}
+
+const REQUEST_SECONDS = 8;
+
+/** Runs evenkeel once per phase under V8's profiler; start and warm-up are left out of the tables. */
+export async function profilePath(bench: Bench): Promise<PhaseProfile[]> {
+  await evenkeel.install();
+  return [
+    await profilePhase(bench, "requests", (port) => bench.requests.run(port, REQUEST_SECONDS)),
+    await profilePhase(bench, "events", runStreams),
+  ];
+}
+
+async function profilePhase(
+  bench: Bench,
+  phase: string,
+  load: (port: number) => Promise<Delivered>,
+): Promise<PhaseProfile> {
+  bench.progress(`profiling ${phase}`);
+  const directory = join(bench.scratch, `profile-${phase}`);
+  await mkdir(directory, { recursive: true });
+  const contender = await Contender.start(evenkeel, bench.origins.ports, bench.scratch, ({ file, args }) => ({
+    file,
+    args: ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval=200", ...args],
+  }));
+  let fromUs = 0;
+  let toUs = 0;
+  try {
+    await contender.measure(load);
+    fromUs = nowUs();
+    await contender.measure(load);
+    toUs = nowUs();
+  } finally {
+    await contender.stop();
+  }
+  const [name] = (await readdir(directory)).filter((entry) => entry.endsWith(".cpuprofile"));
+  if (name === undefined) throw new Error("evenkeel left no profile: it was killed before it could end");
+  const file = join(directory, name);
+  const profile = JSON.parse(await readFile(file, "utf8")) as CpuProfile;
+  return { phase, selfTimes: selfTimes(profile, fromUs, toUs), file };
+}
+
+function nowUs(): number {
+  return Number(process.hrtime.bigint() / 1000n);
+}

@@ -1,0 +1,137 @@
+import { type Host, host } from "../support/host.ts";
+import { median } from "../support/statistics.ts";
+import { Contender, type PhaseCost } from "./contender.ts";
+import { type RequestLoad, runStreams } from "./load.ts";
+import type { Origins } from "./origins.ts";
+import type { Peer } from "./peer.ts";
+import { WORKLOAD, type Workload } from "./workload.ts";
+
+/** Both phases of one round. */
+export interface Round {
+  readonly requests: PhaseCost;
+  readonly events: PhaseCost;
+}
+
+/** What is known of one peer. */
+export interface PeerResult {
+  readonly name: string;
+  readonly settings: string;
+  /** Undefined: it could not be installed. */
+  readonly version: string | undefined;
+  /** Medians over the rounds; undefined: it failed. */
+  readonly medians: Medians | undefined;
+  readonly rounds: readonly Round[];
+  /** Why there are no medians. */
+  readonly failure: string | undefined;
+}
+
+export interface Medians {
+  readonly cpuUsPerRequest: number;
+  readonly cpuUsPerEvent: number;
+  readonly requestsPerSecond: number;
+  readonly eventsPerSecond: number;
+  /** At the end of the last round. */
+  readonly residentBytes: number;
+}
+
+/** The whole run. */
+export interface PathResult {
+  readonly host: Host;
+  readonly workload: Workload;
+  readonly rounds: number;
+  readonly peers: readonly PeerResult[];
+}
+
+/** What a run needs from around it. */
+export interface Bench {
+  readonly origins: Origins;
+  readonly requests: RequestLoad;
+  /** Folder for the files of the run. */
+  readonly scratch: string;
+  /** Tells somebody who waits what is going on. */
+  progress(text: string): void;
+}
+
+/** Enough for just-in-time compilers and connection pools to settle. */
+const WARM_UP_SECONDS = 3;
+
+/** A peer on its way through the run. */
+interface Entry {
+  readonly peer: Peer;
+  version: string | undefined;
+  contender: Contender | undefined;
+  failure: string | undefined;
+  residentBytes: number;
+  readonly rounds: Round[];
+}
+
+/** Runs all peers side by side: every round measures each of them, and each round begins with another one. */
+export async function runPath(bench: Bench, peers: readonly Peer[], rounds: number): Promise<PathResult> {
+  const entries: Entry[] = peers.map((peer) => ({
+    peer,
+    version: undefined,
+    contender: undefined,
+    failure: undefined,
+    residentBytes: 0,
+    rounds: [],
+  }));
+  try {
+    for (const entry of entries) await attempt(bench, entry, () => bringUp(bench, entry));
+    for (let round = 0; round < rounds; round++) {
+      bench.progress(`round ${round + 1} of ${rounds}`);
+      for (let i = 0; i < entries.length; i++) {
+        const entry = entries[(round + i) % entries.length] as Entry;
+        await attempt(bench, entry, () => measureRound(bench, entry));
+      }
+    }
+  } finally {
+    await Promise.all(entries.map(({ contender }) => contender?.stop()));
+  }
+  return { host: host(), workload: WORKLOAD, rounds, peers: entries.map(resultOf) };
+}
+
+/** Does one step of a peer that has not failed yet; a failure is its result, not the end of the run. */
+async function attempt(bench: Bench, entry: Entry, step: () => Promise<void>): Promise<void> {
+  if (entry.failure !== undefined) return;
+  try {
+    await step();
+  } catch (error) {
+    entry.failure = (error as Error).message;
+    bench.progress(`${entry.peer.name} failed: ${entry.failure}`);
+  }
+}
+
+async function bringUp(bench: Bench, entry: Entry): Promise<void> {
+  bench.progress(`starting ${entry.peer.name}`);
+  entry.version = await entry.peer.install();
+  entry.contender = await Contender.start(entry.peer, bench.origins.ports, bench.scratch);
+  await entry.contender.measure((port) => bench.requests.run(port, WARM_UP_SECONDS));
+  await entry.contender.measure(runStreams);
+}
+
+async function measureRound(bench: Bench, entry: Entry): Promise<void> {
+  const contender = entry.contender as Contender;
+  const servedBefore = await bench.origins.served();
+  const requests = await contender.measure((port) => bench.requests.run(port, WORKLOAD.requestSeconds));
+  const events = await contender.measure(runStreams);
+  const served = await bench.origins.served();
+  const idle = served.findIndex((count, origin) => count === servedBefore[origin]);
+  if (idle >= 0) throw new Error(`origin ${idle} got no request: the load was not balanced`);
+  entry.rounds.push({ requests, events });
+  entry.residentBytes = contender.residentBytes();
+}
+
+function resultOf({ peer, version, failure, rounds, residentBytes }: Entry): PeerResult {
+  const medianOf = (value: (round: Round) => number): number => median(rounds.map(value));
+  const medians =
+    failure !== undefined
+      ? undefined
+      : {
+          cpuUsPerRequest: medianOf(({ requests }) => requests.cpuUsPerUnit),
+          cpuUsPerEvent: medianOf(({ events }) => events.cpuUsPerUnit),
+          requestsPerSecond: medianOf(({ requests }) => requests.unitsPerSecond),
+          eventsPerSecond: medianOf(({ events }) => events.unitsPerSecond),
+          residentBytes,
+        };
+  return { name: peer.name, settings: peer.settings, version, medians, rounds, failure };
+}

@@ -1,0 +1,70 @@
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { parseArgs } from "node:util";
+import { findPolicy, policyDefinitions } from "../src/core/index.ts";
+import { PROFILE, SPEEDS } from "./replay/fleet.ts";
+import { type ReplayResult, replayText } from "./replay/report.ts";
+import { type PolicyResult, type ReplayPlan, replayPolicy } from "./replay/run.ts";
+import { readTrace } from "./replay/trace.ts";
+import { host } from "./support/host.ts";
+import { ROOT } from "./support/install.ts";
+
+/** Beside the repository, never in it. */
+const DEFAULT_TRACE = join(ROOT, "..", "shared", "traces", "azure-2023-conv.csv");
+
+const { values } = parseArgs({
+  options: {
+    trace: { type: "string", default: DEFAULT_TRACE },
+    minutes: { type: "string", default: "15" },
+    speedup: { type: "string", default: "12" },
+    policies: { type: "string", default: "all" },
+    seed: { type: "string", default: "1" },
+    json: { type: "boolean", default: false },
+  },
+});
+
+async function main(): Promise<void> {
+  const minutes = positive("minutes", values.minutes);
+  const plan: ReplayPlan = {
+    trace: await readTrace(values.trace, minutes),
+    speedup: positive("speedup", values.speedup),
+    seed: Number(values.seed),
+    scratch: await mkdtemp(join(tmpdir(), "evenkeel-replay-")),
+  };
+  const policies: PolicyResult[] = [];
+  for (const policy of policyNames()) {
+    process.stderr.write(`replaying ${plan.trace.length} requests under ${policy}\n`);
+    policies.push(await replayPolicy(plan, policy));
+  }
+  const result: ReplayResult = {
+    host: host(),
+    trace: basename(values.trace),
+    minutes,
+    speedup: plan.speedup,
+    seed: plan.seed,
+    profile: PROFILE,
+    speeds: SPEEDS,
+    policies,
+  };
+  if (policies.some(({ failures }) => failures > 0)) process.exitCode = 1;
+  process.stdout.write(`${values.json ? JSON.stringify(result) : replayText(result)}\n`);
+}
+
+function policyNames(): string[] {
+  if (values.policies === "all") return policyDefinitions.map(({ name }) => name);
+  return values.policies.split(",").map((name) => findPolicy(name).name);
+}
+
+function positive(option: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0)) throw new Error(`--${option} ${text}: expected a number above 0`);
+  return value;
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`error: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,48 @@
+import { text } from "node:stream/consumers";
+import type { Environment } from "../config/index.ts";
+
+/** What a command needs of the process it runs in; tests give it another. */
+export interface Terminal {
+  readonly environment: Environment;
+  /** Width that text is wrapped to. */
+  readonly columns: number;
+  /** Results: what may be piped on. */
+  write(text: string): void;
+  /** Messages to the person in front of it. */
+  writeError(text: string): void;
+  /** Standard input to its end. */
+  readInput(): Promise<string>;
+  /** Resolves when the process is first asked to stop; from then on a second signal ends it at once. */
+  untilStopped(): Promise<void>;
+}
+
+/** Longer lines are hard to read. */
+const MAX_COLUMNS = 110;
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  return {
+    environment: process.env,
+    columns: Math.min(process.stdout.columns ?? MAX_COLUMNS, MAX_COLUMNS),
+    write: (output) => void process.stdout.write(output),
+    writeError: (output) => void process.stderr.write(output),
+    readInput: () => text(process.stdin),
+    untilStopped,
+  };
+}
+
+/** As a shell reports a process that a signal ended: 128 and its number. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+function untilStopped(): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      process.on(signal, () => {
+        if (isStopping) process.exit(EXIT_CODES[signal]);
+        isStopping = true;
+        resolve();
+      });
+    }
+  });
+}

@@ -1,0 +1,67 @@
+import type { PolicyDefinition } from "../core/index.ts";
+import { alternatives, type Setting, schemasAt, settingsOf } from "./declaration.ts";
+import type { Path } from "./path.ts";
+import { configSchema } from "./schema.ts";
+
+/** The tables of the reference page, in Markdown. */
+export function configReference(policies: readonly PolicyDefinition[]): string {
+  const schema = configSchema(policies);
+  const top = settingsOf(schema);
+  const sections = top.filter(({ inner }) => inner.length > 0);
+  const entries = (path: Path): Setting[] =>
+    schemasAt(schema, path)
+      .flatMap(alternatives)
+      .flatMap((each) => settingsOf(each));
+  const tables = [
+    section("Top level", "", flagTable(top.filter(({ inner }) => inner.length === 0))),
+    ...sections.map(({ path, description, inner }) => section(`\`${path.join(".")}\``, description, flagTable(inner))),
+    section("An entry of `endpoints`", "A URL alone, or a mapping:", fileTable(entries(["endpoints", 0]))),
+    section("An entry of `pools`", "", fileTable(entries(["pools", 0]))),
+    ...policies.map((policy) => section(`Policy \`${policy.name}\``, `${policy.summary}.`, optionTable(policy))),
+  ];
+  return tables.join("\n");
+}
+
+function section(title: string, description: string, table: string): string {
+  return [`### ${title}`, ...(description === "" ? [] : [description]), table].join("\n\n");
+}
+
+function optionTable({ options }: PolicyDefinition): string {
+  const settings = settingsOf(options);
+  return settings.length === 0 ? "No options.\n" : fileTable(settings);
+}
+
+function flagTable(settings: readonly Setting[]): string {
+  return table(
+    ["Setting", "Value", "Default", "Flag and variable", ""],
+    settings.map((setting) => [...columns(setting), outside(setting), setting.description]),
+  );
+}
+
+function fileTable(settings: readonly Setting[]): string {
+  return table(
+    ["Setting", "Value", "Default", ""],
+    settings.map((setting) => [...columns(setting), setting.description]),
+  );
+}
+
+function columns({ path, value, form, initial, isRequired }: Setting): string[] {
+  const kind = form === "list" ? `list of ${code(value)}` : code(value);
+  return [code(path.at(-1) ?? ""), kind, initial === undefined ? (isRequired ? "required" : "") : code(initial)];
+}
+
+function outside({ form, flag, environment }: Setting): string {
+  return form === "structure" ? "file only" : `${code(flag)}<br>${code(environment)}`;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  return [row(head), row(head.map(() => "---")), ...rows.map(row), ""].join("\n");
+}
+
+function row(cells: readonly string[]): string {
+  return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+}
+
+function code(text: string): string {
+  return `\`${text}\``;
+}

@@ -1,0 +1,94 @@
+import type { Cost } from "./cost.ts";
+import type { Outcome } from "./decision.ts";
+import type { Lease } from "./ledger.ts";
+import type { Member } from "./pool.ts";
+import type { RequestProfile } from "./request.ts";
+import type { DecodeTimer } from "./speed-observer.ts";
+
+/**
+ * A routed request from the opening of its lease to its end: moves the lease, and tells the endpoint's
+ * speed observer first. Where its tokens are seen they move it; where they are not, `project` does.
+ */
+export class Flight {
+  readonly request: RequestProfile;
+  readonly lease: Lease;
+  readonly #member: Member;
+  /** Where its tokens are not seen: when the first is believed to be out. */
+  readonly #firstTokenDueMs: number;
+  /** Its decoding, being timed; undefined: not yet. */
+  #timer: DecodeTimer | undefined;
+
+  /** @param firstTokenDueMs As `firstTokenDueMs` had it before the lease was opened. */
+  constructor(request: RequestProfile, lease: Lease, member: Member, firstTokenDueMs: number) {
+    this.request = request;
+    this.lease = lease;
+    this.#member = member;
+    this.#firstTokenDueMs = firstTokenDueMs;
+    if (this.isUnseen) this.#timer = member.observer.decoding(lease.openedAtMs);
+  }
+
+  /** It generates tokens, and none is seen before the end. */
+  get isUnseen(): boolean {
+    return !this.request.isStreaming && this.request.output.meanTokens > 0;
+  }
+
+  firstToken(nowMs: number): void {
+    if (this.lease.isRunning) return;
+    const { observer } = this.#member;
+    observer.prefilled(this.lease, nowMs);
+    this.lease.firstToken(nowMs);
+    this.#timer ??= observer.decoding(nowMs);
+  }
+
+  progress(tokens: number, nowMs: number): void {
+    if (this.#timer === undefined || !this.lease.isRunning) return;
+    if (!this.isUnseen) this.#member.observer.decoded(this.#timer, tokens, nowMs);
+    this.lease.progress(tokens, nowMs);
+  }
+
+  /** Moves a request whose tokens are not seen to where its endpoint's speed puts it by now. */
+  project(nowMs: number): void {
+    const { lease } = this;
+    const { account, speed, observer } = this.#member;
+    if (!lease.isRunning) {
+      if (nowMs < this.#firstTokenDueMs) return;
+      observer.prefillDone(lease.cost);
+      lease.firstToken(this.#firstTokenDueMs);
+    }
+    const stepMs = speed.decodeStepMs(account.runningRequests, account.contextTokens);
+    const left = (this.request.maxOutputTokens ?? Number.POSITIVE_INFINITY) - lease.generatedTokens;
+    const tokens = Math.floor(Math.min(left, (nowMs - lease.lastProgressMs) / stepMs));
+    if (this.#timer === undefined || tokens <= 0) return;
+    observer.add(this.#timer, tokens);
+    lease.progress(tokens, lease.lastProgressMs + tokens * stepMs);
+  }
+
+  /** Learns what the end tells and closes the lease. */
+  finish(outcome: Outcome, nowMs: number): void {
+    const { observer } = this.#member;
+    if (this.isUnseen) {
+      if (outcome.kind === "completed") this.#learnFromWhole(outcome.outputTokens ?? 0, nowMs);
+    } else if (this.#timer !== undefined) {
+      observer.decodingEnded(this.#timer);
+    } else if (outcome.kind === "completed" && this.request.output.meanTokens === 0) {
+      observer.prefilled(this.lease, nowMs);
+    }
+    if (this.lease.isRunning) observer.placeFreed(nowMs);
+    this.lease.close(nowMs);
+  }
+
+  #learnFromWhole(outputTokens: number, nowMs: number): void {
+    const { observer } = this.#member;
+    if (!this.lease.isRunning) observer.prefillDone(this.lease.cost);
+    if (this.#timer !== undefined) observer.decodedUnseen(this.#timer, outputTokens, nowMs);
+  }
+}
+
+/** When the first token of a request of `cost` will be out if it is sent to `member` now: after what waits there. */
+export function firstTokenDueMs({ account, speed }: Member, cost: Cost, nowMs: number): number {
+  const ownMs = speed.prefillMs(cost.prefillTokens, cost.prefillPairs);
+  const aheadMs = speed.prefillMs(account.waitingPrefillTokens, account.waitingPrefillPairs);
+  const backlogSinceMs = account.waitingRequests === 0 ? nowMs : account.prefillSinceMs;
+  const stepMs = speed.decodeStepMs(account.runningRequests, account.contextTokens);
+  return Math.max(nowMs, backlogSinceMs + aheadMs) + ownMs + stepMs;
+}

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import { Fleet, times } from "../../../test/support/fleet.ts";
+import { PrefixHasher } from "../prefix-hash.ts";
+import { seededRandom } from "../random.ts";
+import { type RequestProfile, requestProfile } from "../request.ts";
+import { leastDelay } from "./least-delay.ts";
+
+const chat = requestProfile({ promptTokens: 1000, expectedOutputTokens: 100 });
+const longPrompt = requestProfile({ promptTokens: 16_000, expectedOutputTokens: 100 });
+
+/** Time of 1000 uncached prompt tokens by the prior: (computeMs + tokenMs) tokens + pairMs pairs. */
+const CHAT_PREFILL_MS = 0.0207 * 1000 + 0.79e-6 * 500_000;
+
+describe("least_delay", () => {
+  it("prices an idle endpoint by the request's own prefill and decoding alone", () => {
+    const terms = termsOf(new Fleet([{ id: "a" }]), "a", chat);
+    expect(terms).toMatchObject({ stall: 0, slowdown: 0, queueBehind: 0, recompute: 0 });
+    expect(terms.firstToken).toBeCloseTo(CHAT_PREFILL_MS + (1 + 1000 / 8192) * 1.5);
+    const growMs = 43e-6 * 1050 + 0.0044 + 0.0033;
+    expect(terms.decode).toBeCloseTo(0.3 * 100 * (1.5 + 5.7 + growMs));
+  });
+
+  it("prices what the request does to those that run and those that wait", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    times(10, () => fleet.run("a", chat));
+    times(3, () => fleet.send("a", chat));
+    const terms = termsOf(fleet, "a", chat);
+    const growMs = 43e-6 * 1050 + 0.0044 + 0.0033 + (0.0174 * (13 * CHAT_PREFILL_MS)) / 10_000;
+    expect(terms.stall).toBeCloseTo(0.08 * 10 * CHAT_PREFILL_MS);
+    expect(terms.slowdown).toBeCloseTo(0.08 * 10 * 100 * growMs);
+    expect(terms.queueBehind).toBeCloseTo(1.2 * 3 * CHAT_PREFILL_MS);
+    const sharedMs = 1.5 + 43e-6 * 10 * 1001 + (0.0044 + 0.0033 + 0.0174) * 10;
+    expect(terms.firstToken).toBeCloseTo(4 * CHAT_PREFILL_MS + (1 + 4000 / 8192) * sharedMs);
+  });
+
+  it("adds up to the score", () => {
+    const fleet = new Fleet([{ id: "a" }, { id: "b" }]);
+    times(5, () => fleet.run("a", chat));
+    times(2, () => fleet.send("b", longPrompt));
+    for (const { score, terms } of choose(fleet, chat).considered) {
+      expect(score).toBeCloseTo(Object.values(terms ?? {}).reduce((sum, term) => sum + term, 0));
+    }
+  });
+
+  it("counts the oldest prefill as it proceeds, but never as done", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    fleet.send("a", chat, 0);
+    fleet.send("a", chat, 0);
+    const wait = (nowMs: number) => termsOf(fleet, "a", chat, nowMs).firstToken as number;
+    expect(wait(0) - wait(10)).toBeCloseTo(10);
+    expect(wait(0) - wait(60_000)).toBeCloseTo(0.9 * CHAT_PREFILL_MS);
+  });
+
+  it("prefers the endpoint that has the prompt cached, and charges others the recomputation", () => {
+    const fleet = new Fleet([{ id: "cold" }, { id: "warm" }]);
+    const conversation = withPrefix("once upon a time ".repeat(1024), 4096);
+    fleet.run("warm", conversation).close(0);
+    const { chosen, considered } = choose(fleet, conversation, 60_000);
+    expect(chosen.endpoint.id).toBe("warm");
+    const [cold, warm] = considered.map(({ terms }) => terms ?? {});
+    expect(warm?.recompute).toBe(0);
+    expect(cold?.recompute).toBeGreaterThan(2 * 0.0207 * 4000);
+  });
+
+  it("leaves a warm endpoint when the wait there costs more than the recomputation", () => {
+    const fleet = new Fleet([{ id: "cold" }, { id: "warm" }]);
+    const conversation = withPrefix("once upon a time ".repeat(1024), 4096);
+    fleet.run("warm", conversation).close(0);
+    times(4, () => fleet.send("warm", longPrompt));
+    expect(choose(fleet, conversation).chosen.endpoint.id).toBe("cold");
+  });
+
+  it("sends a long prompt to where fewer requests would stand still, although its queue is longer", () => {
+    const fleet = new Fleet([
+      { id: "many", kvCapacityTokens: 467_000 },
+      { id: "few", kvCapacityTokens: 467_000 },
+    ]);
+    times(60, () => fleet.run("many", chat));
+    fleet.send("few", longPrompt);
+    expect(choose(fleet, longPrompt).chosen.endpoint.id).toBe("few");
+  });
+
+  it("prefers the faster endpoint until its load outweighs its speed", () => {
+    const fleet = new Fleet([{ id: "slow" }, { id: "fast" }]);
+    const step = { tokens: 1, sequences: 1, contextTokens: 1000, prefillTokens: 0, prefillPairs: 0, prefillSteps: 0 };
+    times(20, () => fleet.candidate("slow").speed.observeDecode(step, 4 * 7.25));
+    times(20, () => fleet.candidate("fast").speed.observeDecode(step, 7.25));
+    expect(choose(fleet, chat).chosen.endpoint.id).toBe("fast");
+    times(400, () => fleet.run("fast", chat));
+    expect(choose(fleet, chat).chosen.endpoint.id).toBe("slow");
+  });
+
+  it("expects prefill to stall decoding where much was sent lately", () => {
+    const fleet = new Fleet([{ id: "prefilling" }, { id: "decoding" }]);
+    for (const nowMs of [0, 1000, 2000]) fleet.run("prefilling", longPrompt, nowMs).close(nowMs);
+    const decode = (id: string) => termsOf(fleet, id, chat, 2000).decode as number;
+    expect(decode("prefilling")).toBeGreaterThan(1.05 * decode("decoding"));
+    expect(choose(fleet, chat, 2000).chosen.endpoint.id).toBe("decoding");
+  });
+
+  it("never expects prefill to take an endpoint's whole time", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    times(100, () => fleet.run("a", longPrompt).close(0));
+    const growMs = 43e-6 * 1050 + 0.0044 + 0.0033 + 0.0174 * 0.8;
+    expect(termsOf(fleet, "a", chat).decode).toBeCloseTo(0.3 * 100 * (7.2 * (1 + (0.6 * 0.8) / 0.2) + growMs));
+  });
+
+  describe("sparing running requests", () => {
+    it.each([
+      { why: "whole while the KV cache is at most 60 % full", kvCapacityTokens: 20_000, weight: 1 },
+      { why: "half at 75 %", kvCapacityTokens: (10 * 1001) / 0.75, weight: 0.5 },
+      { why: "none from 90 % on", kvCapacityTokens: 11_000, weight: 0 },
+      { why: "whole where the KV cache is unknown", kvCapacityTokens: undefined, weight: 1 },
+    ])("is $why", ({ kvCapacityTokens, weight }) => {
+      const fleet = new Fleet([{ id: "a", kvCapacityTokens }]);
+      times(10, () => fleet.run("a", chat));
+      expect(termsOf(fleet, "a", chat).stall).toBeCloseTo(0.08 * weight * 10 * CHAT_PREFILL_MS);
+    });
+
+    it("ends when decode batches are large enough to be bound by compute", () => {
+      const fleet = new Fleet([{ id: "a" }]);
+      times(330, () => fleet.run("a", chat));
+      const { stall, slowdown } = termsOf(fleet, "a", chat);
+      expect([stall, slowdown]).toEqual([0, 0]);
+    });
+  });
+
+  it("prices a request without output by its prefill alone", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    times(4, () => fleet.run("a", chat));
+    const { decode, slowdown, stall } = termsOf(
+      fleet,
+      "a",
+      requestProfile({ promptTokens: 1000, expectedOutputTokens: 0 }),
+    );
+    expect([decode, slowdown]).toEqual([0, 0]);
+    expect(stall).toBeGreaterThan(0);
+  });
+});
+
+function choose(fleet: Fleet, request: RequestProfile, nowMs = 0) {
+  return leastDelay.create({}).choose(request, fleet.candidates, { nowMs, random: seededRandom(1) });
+}
+
+function termsOf(fleet: Fleet, id: string, request: RequestProfile, nowMs = 0): Readonly<Record<string, number>> {
+  return choose(fleet, request, nowMs).considered.find(({ endpoint }) => endpoint === id)?.terms ?? {};
+}
+
+function withPrefix(text: string, promptTokens: number): RequestProfile {
+  const hasher = new PrefixHasher(["model"]);
+  hasher.update(text);
+  return requestProfile({ promptTokens, expectedOutputTokens: 10, prefix: hasher.finish(promptTokens) });
+}

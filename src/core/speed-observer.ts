@@ -1,0 +1,168 @@
+import type { Cost } from "./cost.ts";
+import type { EngineSpeed } from "./engine-speed.ts";
+import type { Account, Lease } from "./ledger.ts";
+
+/** Times a stretch of one request's decoding. Sums are over its tokens. */
+export interface DecodeTimer {
+  startMs: number;
+  lastMs: number;
+  tokens: number;
+  sequences: number;
+  contextTokens: number;
+  /** Prefill that the endpoint had done when the stretch began. */
+  doneTokens: number;
+  donePairs: number;
+  doneSteps: number;
+}
+
+/** Prompts whose first tokens came together: they shared the engine's time, and only together tell what it took. */
+interface Batch {
+  readonly startMs: number;
+  lastMs: number;
+  tokens: number;
+  pairs: number;
+  /** Running requests beside them, and their context tokens. */
+  readonly sequences: number;
+  readonly contextTokens: number;
+  /** No place became free while they waited. */
+  isClean: boolean;
+}
+
+/**
+ * Turns the moments at which an endpoint's requests move into observations of its speed: how long a
+ * stretch of work took, beside how long it was believed to take. Stretches and not single gaps, since
+ * tokens arrive in bursts (a busy event loop, a proxy that coalesces), and the gaps inside a burst
+ * would pass for an engine of any speed. It is told before the request's lease moves.
+ */
+export class SpeedObserver {
+  readonly #account: Account;
+  readonly #speed: EngineSpeed;
+  #doneTokens = 0;
+  #donePairs = 0;
+  #doneSteps = 0;
+  #batch: Batch | undefined;
+  #placeFreedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(account: Account, speed: EngineSpeed) {
+    this.#account = account;
+    this.#speed = speed;
+  }
+
+  /** The first token of a request was seen, or the answer to one that generates nothing. */
+  prefilled(lease: Lease, nowMs: number): void {
+    this.#settle(nowMs);
+    const isNewStep = this.#batch === undefined;
+    this.#batch ??= this.#batchFrom(lease);
+    const batch = this.#batch;
+    batch.lastMs = nowMs;
+    batch.tokens += lease.cost.prefillTokens;
+    batch.pairs += lease.cost.prefillPairs;
+    batch.isClean = this.#placeFreedMs <= batch.startMs;
+    this.#count(lease.cost, isNewStep ? 1 : 0);
+  }
+
+  /** A prefill is believed to be done, though nothing was seen of it. */
+  prefillDone(cost: Cost): void {
+    this.#count(cost, 1);
+  }
+
+  /** A running request ended: whoever waits may have waited for its place, and such a wait says nothing of prefill. */
+  placeFreed(nowMs: number): void {
+    this.#placeFreedMs = nowMs;
+  }
+
+  /** Begins to time a request's decoding. */
+  decoding(nowMs: number): DecodeTimer {
+    return {
+      startMs: nowMs,
+      lastMs: nowMs,
+      tokens: 0,
+      sequences: 0,
+      contextTokens: 0,
+      doneTokens: this.#doneTokens,
+      donePairs: this.#donePairs,
+      doneSteps: this.#doneSteps,
+    };
+  }
+
+  /** `tokens` more of a request were seen. */
+  decoded(timer: DecodeTimer, tokens: number, nowMs: number): void {
+    this.#settle(nowMs);
+    this.add(timer, tokens);
+    timer.lastMs = nowMs;
+    // While somebody waits, prefill may be under way that is not counted yet.
+    if (this.#account.waitingRequests > 0 || timer.tokens < STRETCH_TOKENS) return;
+    if (nowMs - timer.startMs < STRETCH_MS) return;
+    this.#observe(timer, timer.tokens, nowMs - timer.startMs);
+    Object.assign(timer, this.decoding(nowMs));
+  }
+
+  /** Adds tokens to a stretch without looking at the time. */
+  add(timer: DecodeTimer, tokens: number): void {
+    timer.tokens += tokens;
+    timer.sequences += tokens * this.#account.runningRequests;
+    timer.contextTokens += tokens * this.#account.contextTokens;
+  }
+
+  /** No more tokens will come: what the last stretch has is used, if it is enough. */
+  decodingEnded(timer: DecodeTimer): void {
+    if (timer.tokens >= STRETCH_TOKENS) this.#observe(timer, timer.tokens, timer.lastMs - timer.startMs);
+  }
+
+  /**
+   * A request of `outputTokens` is over whose tokens were not seen. `timer` began when it was sent and
+   * holds the tokens that were projected; with none, the endpoint is taken to have been as it is now.
+   */
+  decodedUnseen(timer: DecodeTimer, outputTokens: number, nowMs: number): void {
+    if (outputTokens < STRETCH_TOKENS) return;
+    if (timer.tokens === 0) this.add(timer, outputTokens);
+    this.#observe(timer, outputTokens, nowMs - timer.startMs);
+  }
+
+  #count({ prefillTokens, prefillPairs }: Cost, steps: number): void {
+    this.#doneTokens += prefillTokens;
+    this.#donePairs += prefillPairs;
+    this.#doneSteps += steps;
+  }
+
+  #batchFrom({ openedAtMs }: Lease): Batch {
+    const { runningRequests, contextTokens, prefillSinceMs } = this.#account;
+    const stepMs = runningRequests === 0 ? 0 : this.#speed.decodeStepMs(runningRequests, contextTokens);
+    return {
+      // A newcomer waits for the step in progress, half of it on the mean.
+      startMs: prefillSinceMs > openedAtMs ? prefillSinceMs : openedAtMs + stepMs / 2,
+      lastMs: openedAtMs,
+      tokens: 0,
+      pairs: 0,
+      sequences: runningRequests,
+      contextTokens,
+      isClean: true,
+    };
+  }
+
+  /** Uses the last batch once it is clear that nobody else belongs to it. */
+  #settle(nowMs: number): void {
+    const batch = this.#batch;
+    if (batch === undefined) return;
+    const { startMs, lastMs, sequences, contextTokens } = batch;
+    if (nowMs - lastMs < this.#speed.decodeStepMs(sequences, contextTokens) / 2) return;
+    this.#batch = undefined;
+    if (batch.isClean) this.#speed.observePrefill(batch, lastMs - startMs);
+  }
+
+  #observe(timer: DecodeTimer, tokens: number, observedMs: number): void {
+    const stretch = {
+      tokens,
+      sequences: timer.sequences / timer.tokens,
+      contextTokens: timer.contextTokens / timer.tokens,
+      prefillTokens: this.#doneTokens - timer.doneTokens,
+      prefillPairs: this.#donePairs - timer.donePairs,
+      prefillSteps: this.#doneSteps - timer.doneSteps,
+    };
+    this.#speed.observeDecode(stretch, observedMs);
+  }
+}
+
+/** At least so many tokens and so long: then bursts of some tokens or of 50 ms blur the ends of a stretch by a fifth at most. */
+const STRETCH_TOKENS = 8;
+const STRETCH_MS = 250;

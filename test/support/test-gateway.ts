@@ -1,0 +1,94 @@
+import { expect, onTestFinished } from "vitest";
+import { type RunningServer, startServer } from "../../src/gateway/index.ts";
+import type { Config } from "../../src/runtime/index.ts";
+import type { FakeUpstream } from "./fake-upstream.ts";
+import { type TestOverrides, testConfig } from "./test-config.ts";
+import { until } from "./until.ts";
+
+/** A running balancer and what tests ask of it. */
+export interface TestGateway extends RunningServer {
+  readonly admin: string;
+  /** Sum of the series of a metric, as Prometheus would read it now; `labels` narrows it. */
+  metric(name: string, labels?: Readonly<Record<string, string>>): Promise<number>;
+  /** How many requests ended in which way. */
+  outcomes(): Promise<Record<string, number>>;
+}
+
+/** Starts a balancer in front of `fakes`, waits until it knows their models, and closes it when the test ends. */
+export async function startGateway(
+  fakes: readonly (FakeUpstream | string)[],
+  overrides: TestOverrides = {},
+): Promise<TestGateway> {
+  const gateway = await runGateway(testConfig(fakes.map(urlOf), overrides));
+  await until(() => gateway.runtime.pools.every((pool) => pool.isReady));
+  return gateway;
+}
+
+/** As `startGateway`, without waiting for anything. */
+export async function runGateway(config: Config): Promise<TestGateway> {
+  const server = await startServer(config);
+  onTestFinished(() => server.close());
+  const admin = server.adminUrl ?? "";
+  const samples = async (name: string): Promise<Sample[]> =>
+    parseSamples(await (await fetch(`${admin}/metrics`)).text()).filter((sample) => sample.name === name);
+  return {
+    ...server,
+    admin,
+    async metric(name, labels = {}) {
+      const matching = (await samples(name)).filter((sample) =>
+        Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+      );
+      return matching.reduce((sum, { value }) => sum + value, 0);
+    },
+    async outcomes() {
+      const counts: Record<string, number> = {};
+      for (const { labels, value } of await samples("evenkeel_requests_total")) {
+        const outcome = labels.outcome ?? "";
+        counts[outcome] = (counts[outcome] ?? 0) + value;
+      }
+      return counts;
+    },
+  };
+}
+
+function urlOf(fake: FakeUpstream | string): string {
+  return typeof fake === "string" ? fake : fake.url;
+}
+
+const IDLE = {
+  requests: 0,
+  waitingRequests: 0,
+  waitingPrefillTokens: 0,
+  waitingPrefillPairs: 0,
+  waitingPromptTokens: 0,
+  runningRequests: 0,
+  contextTokens: 0,
+  outputTokens: 0,
+};
+
+/** Waits until nothing is in flight, and checks that every number of every ledger account is then 0. */
+export async function expectIdle(gateway: TestGateway): Promise<void> {
+  const accounts = gateway.runtime.pools.flatMap(({ balancer }) => balancer.members.map(({ account }) => account));
+  await until(() => accounts.every(({ requests }) => requests === 0));
+  for (const account of accounts) expect(account).toMatchObject(IDLE);
+  expect(await gateway.metric("evenkeel_requests_in_flight")).toBe(0);
+}
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** Label values of these tests hold no escapes. */
+function parseSamples(text: string): Sample[] {
+  const samples: Sample[] = [];
+  for (const line of text.split("\n")) {
+    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (match === null) continue;
+    const [, name = "", labels = "", value = ""] = match;
+    const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => [label, text]);
+    samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
+  }
+  return samples;
+}
