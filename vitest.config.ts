@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+    include: ["src/**/*.test.ts", "test/**/*.test.ts", "bench/**/*.test.ts"],
     // Real engines are installed and started by `npm run test:engines` and `npm run test:vllm`.
     exclude: ["test/engines/**", "node_modules/**", "dist/**"],
     testTimeout: 20_000,

@@ -50,7 +50,10 @@ async function profiled(bench: Bench, asJson: boolean): Promise<string> {
   const phases = await profilePath(bench);
   if (asJson) return JSON.stringify(phases);
   return phases
-    .map(({ phase, selfTimes, file }) => `${phase} (${file})\n${selfTimeTable(selfTimes, PROFILE_ROWS)}`)
+    .map(({ phase, selfTimes, units, file }) => {
+      const table = selfTimeTable(selfTimes, PROFILE_ROWS, units);
+      return `${phase}: ${units}, profile in ${file}\n${table}`;
+    })
     .join("\n\n");
 }
 

@@ -12,8 +12,9 @@ const START_TIMEOUT_MS = 20_000;
 
 /** What one phase of one round cost. */
 export interface PhaseCost {
+  /** Answers or events. */
+  readonly units: number;
   readonly cpuUsPerUnit: number;
-  /** Answers or events per second. */
   readonly unitsPerSecond: number;
 }
 
@@ -60,7 +61,11 @@ export class Contender {
     this.#process.assertRunning();
     const after = treeUsage(this.#process.pid);
     if (problems.length > 0) throw new Error(problems.join(", "));
-    return { cpuUsPerUnit: ((after.cpuMs - before.cpuMs) * 1000) / count, unitsPerSecond: count / seconds };
+    return {
+      units: count,
+      cpuUsPerUnit: ((after.cpuMs - before.cpuMs) * 1000) / count,
+      unitsPerSecond: count / seconds,
+    };
   }
 
   residentBytes(): number {

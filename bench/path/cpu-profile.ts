@@ -42,13 +42,19 @@ export function selfTimes(profile: CpuProfile, fromUs: number, toUs: number): Se
 
 const IDLE = "(idle)";
 
-/** The `count` longest as a table. */
-export function selfTimeTable(times: readonly SelfTime[], count: number): string {
+/** The `count` longest as a table. @param units What the time was spent on: answers or events. */
+export function selfTimeTable(times: readonly SelfTime[], count: number, units: number): string {
   const totalMs = times.reduce((total, { ms }) => total + ms, 0);
+  const row = ({ label, ms }: SelfTime): string[] => [
+    label,
+    ms.toFixed(1),
+    `${((100 * ms) / totalMs).toFixed(1)} %`,
+    ((1000 * ms) / units).toFixed(2),
+  ];
   return textTable([
-    ["function", "self ms", "share"],
-    ...times.slice(0, count).map(({ label, ms }) => [label, ms.toFixed(1), `${((100 * ms) / totalMs).toFixed(1)} %`]),
-    ["all", totalMs.toFixed(1), "100.0 %"],
+    ["function", "self ms", "share", "us each"],
+    ...times.slice(0, count).map(row),
+    row({ label: "all", ms: totalMs }),
   ]);
 }
 

@@ -10,6 +10,8 @@ import type { Bench } from "./run.ts";
 export interface PhaseProfile {
   readonly phase: string;
   readonly selfTimes: readonly SelfTime[];
+  /** Answers or events meanwhile. */
+  readonly units: number;
   /** The profile itself, for tools that draw it. */
   readonly file: string;
 }
@@ -37,21 +39,23 @@ async function profilePhase(
     file,
     args: ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval=200", ...args],
   }));
-  let fromUs = 0;
-  let toUs = 0;
-  try {
-    await contender.measure(load);
-    fromUs = nowUs();
-    await contender.measure(load);
-    toUs = nowUs();
-  } finally {
-    await contender.stop();
-  }
+  const measured = await measureWarm(contender, load).finally(() => contender.stop());
   const [name] = (await readdir(directory)).filter((entry) => entry.endsWith(".cpuprofile"));
   if (name === undefined) throw new Error("evenkeel left no profile: it was killed before it could end");
   const file = join(directory, name);
   const profile = JSON.parse(await readFile(file, "utf8")) as CpuProfile;
-  return { phase, selfTimes: selfTimes(profile, fromUs, toUs), file };
+  return { phase, selfTimes: selfTimes(profile, measured.fromUs, measured.toUs), units: measured.units, file };
+}
+
+/** Puts the load on twice; the second time counts. */
+async function measureWarm(
+  contender: Contender,
+  load: (port: number) => Promise<Delivered>,
+): Promise<{ readonly fromUs: number; readonly toUs: number; readonly units: number }> {
+  await contender.measure(load);
+  const fromUs = nowUs();
+  const { units } = await contender.measure(load);
+  return { fromUs, toUs: nowUs(), units };
 }
 
 function nowUs(): number {

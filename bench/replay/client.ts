@@ -72,6 +72,9 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#reject = reject;
   }
 
+  /** Tells undici which form of handler this is; there is nothing to do. */
+  onRequestStart(): void {}
+
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,

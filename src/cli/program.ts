@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { checkCommand } from "./check.ts";
+import { demoCommand } from "./demo/command.ts";
 import { engineCommand } from "./engine.ts";
 import { explainCommand } from "./explain.ts";
 import { EXIT } from "./report.ts";
@@ -17,7 +18,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     .description("Load balancer for LLM inference: sends each request where it is done soonest.")
     .version(packageVersion(), "--version", "Print the version.")
     .addHelpText("after", EXAMPLES);
-  for (const create of [serveCommand, checkCommand, explainCommand, engineCommand]) {
+  for (const create of [serveCommand, checkCommand, explainCommand, engineCommand, demoCommand]) {
     program.addCommand(create(terminal, done));
   }
   for (const command of [program, ...program.commands]) adapt(command, terminal);
@@ -34,6 +35,7 @@ const EXAMPLES = `
 Examples:
   evenkeel serve --endpoint http://10.0.0.7:8000 --endpoint http://10.0.0.8:8000
   evenkeel check --config evenkeel.yaml
+  evenkeel demo
 
 evenkeel <command> --help shows the options of a command.`;
 

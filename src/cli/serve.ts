@@ -41,7 +41,10 @@ async function serve(config: Config, terminal: Terminal): Promise<number> {
     terminal.writeError(`error: ${startFailure(error)}\n`);
     return EXIT.failed;
   }
+  const { log } = server.runtime;
+  log.info({ listen: server.listenUrl, admin: server.adminUrl, timeouts: config.timeouts }, "serving");
   await stopped;
+  log.info({ drainMs: config.timeouts.drainMs }, "stopping once running requests are done");
   await server.close();
   return EXIT.ok;
 }

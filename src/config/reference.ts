@@ -17,7 +17,7 @@ export function configReference(policies: readonly PolicyDefinition[]): string {
     ...sections.map(({ path, description, inner }) => section(`\`${path.join(".")}\``, description, flagTable(inner))),
     section("An entry of `endpoints`", "A URL alone, or a mapping:", fileTable(entries(["endpoints", 0]))),
     section("An entry of `pools`", "", fileTable(entries(["pools", 0]))),
-    ...policies.map((policy) => section(`Policy \`${policy.name}\``, `${policy.summary}.`, optionTable(policy))),
+    section("Policies", POLICY_FORMS, policyTable(policies)),
   ];
   return tables.join("\n");
 }
@@ -26,9 +26,14 @@ function section(title: string, description: string, table: string): string {
   return [`### ${title}`, ...(description === "" ? [] : [description]), table].join("\n\n");
 }
 
-function optionTable({ options }: PolicyDefinition): string {
-  const settings = settingsOf(options);
-  return settings.length === 0 ? "No options.\n" : fileTable(settings);
+const POLICY_FORMS = "A name alone, or a mapping of `name` and options; each page lists the options of its policy.";
+
+function policyTable(policies: readonly PolicyDefinition[]): string {
+  const link = (name: string): string => `[${code(name)}](policies/${name}.md)`;
+  return table(
+    ["Policy", ""],
+    policies.map(({ name, summary }) => [link(name), summary]),
+  );
 }
 
 function flagTable(settings: readonly Setting[]): string {

@@ -54,7 +54,7 @@ export class LengthHistogram {
 
   /**
    * The part of a bin that lies beyond `tokens`. Lengths are taken to be spread evenly around the bin's
-   * mean, as far as the bin goes on the nearer side: exact for one length and for an even spread.
+   * mean, as far as the bin goes on the nearer side: exact before them and for an even spread.
    */
   #aheadInBin(bin: number, tokens: number): { readonly weight: number; readonly excess: number } {
     const weight = this.#weights[bin] as number;

@@ -1,13 +1,25 @@
 import type { Prefix } from "./prefix-hash.ts";
 
+/** A block in the order of use. */
+interface Block {
+  readonly hash: number;
+  tokens: number;
+  older: Block;
+  newer: Block;
+}
+
 /**
  * Which prompt blocks one endpoint is believed to hold, from what was sent there: least recently used
  * blocks go first. Blocks of one prompt are touched deep to shallow, so a block is never forgotten
  * before the ones behind it, as in the engines' own caches.
  */
 export class PrefixIndex {
-  /** Tokens of each block by its hash, least recently used first. */
-  readonly #blocks = new Map<number, number>();
+  readonly #blocks = new Map<number, Block>();
+  /**
+   * A ring of all blocks in order of use, through this end mark: its `newer` is the oldest block. A `Map` keeps an
+   * order too, but finding its first entry walks over all that were deleted before it.
+   */
+  readonly #end: Block = endMark();
   #tokens = 0;
   #capacityTokens: number;
 
@@ -56,26 +68,49 @@ export class PrefixIndex {
   /** The engine restarted or dropped its cache. */
   clear(): void {
     this.#blocks.clear();
+    this.#end.older = this.#end;
+    this.#end.newer = this.#end;
     this.#tokens = 0;
   }
 
   #touch(hash: number, blockTokens: number): void {
-    this.#drop(hash);
-    this.#blocks.set(hash, blockTokens);
-    this.#tokens += blockTokens;
-  }
-
-  #drop(hash: number): void {
-    this.#tokens -= this.#blocks.get(hash) ?? 0;
-    this.#blocks.delete(hash);
+    const end = this.#end;
+    let block = this.#blocks.get(hash);
+    if (block === undefined) {
+      block = { hash, tokens: blockTokens, older: end, newer: end };
+      this.#blocks.set(hash, block);
+      this.#tokens += blockTokens;
+    } else {
+      unlink(block);
+      this.#tokens += blockTokens - block.tokens;
+      block.tokens = blockTokens;
+    }
+    block.newer = end;
+    block.older = end.older;
+    end.older.newer = block;
+    end.older = block;
   }
 
   #evict(): void {
-    for (const hash of this.#blocks.keys()) {
-      if (this.#tokens <= this.#capacityTokens) return;
-      this.#drop(hash);
+    while (this.#tokens > this.#capacityTokens) {
+      const oldest = this.#end.newer;
+      unlink(oldest);
+      this.#blocks.delete(oldest.hash);
+      this.#tokens -= oldest.tokens;
     }
   }
+}
+
+function unlink(block: Block): void {
+  block.older.newer = block.newer;
+  block.newer.older = block.older;
+}
+
+function endMark(): Block {
+  const mark = { hash: Number.NaN, tokens: 0 } as Block;
+  mark.older = mark;
+  mark.newer = mark;
+  return mark;
 }
 
 /** A 40 GB accelerator with an 8B model; too small only costs hits, too large promises some that are gone. */

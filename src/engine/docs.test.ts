@@ -19,7 +19,7 @@ function rows(section: string): string[][] {
       line
         .slice(2, -2)
         .split(" | ")
-        .map((cell) => cell.replaceAll("`", "")),
+        .map((cell) => cell.replaceAll("`", "").trim()),
     );
 }
 

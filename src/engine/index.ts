@@ -1,2 +1,2 @@
-export { type EngineOptions, type EngineOptionsSchema, type EngineSettings, engineOptions } from "./options.ts";
-export { createEngineServer, type EngineAddress, type EngineServer, serveEngine } from "./server.ts";
+export { type EngineSettings, engineOptions } from "./options.ts";
+export { createEngineServer, type EngineServer, serveEngine } from "./server.ts";

@@ -30,7 +30,7 @@ describe("engineOptions", () => {
     ["speed", { speed: 0 }],
     ["profile", { profile: "abacus" }],
     ["faults.0", { faults: ["explode"] }],
-    ["maxModelLen", { kvTokens: 1000, maxModelLen: 1001 }],
+    ["maxModelLen", { kvTokens: 1000, maxModelLen: 993 }],
     ["", { colour: "red" }],
   ])("names the field at fault: %s", (path, options) => {
     const { error } = engineOptions.safeParse(options);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ENGINE_PROFILES, engineProfile } from "../sim/index.ts";
+import { BLOCK_TOKENS, ENGINE_PROFILES, engineProfile } from "../sim/index.ts";
 import { type Fault, faultSpec } from "./faults.ts";
 
 /** What the caller of `createEngineServer` may say; whatever is left out takes its default. */
@@ -35,7 +35,7 @@ export interface EngineSettings {
 }
 
 /** One field per setting; its metadata names the flag and the environment variable. */
-export type EngineOptionsSchema = z.ZodObject<{
+type EngineOptionsSchema = z.ZodObject<{
   [Name in keyof EngineSettings]: z.ZodType<EngineSettings[Name]>;
 }>;
 
@@ -119,8 +119,9 @@ export const engineOptions: EngineOptionsSchema = z
   })
   .check((context) => {
     const { maxModelLen, kvTokens, profile } = context.value;
-    const capacity = kvTokens ?? engineProfile(profile)?.kvTokens;
-    if (maxModelLen === undefined || capacity === undefined || maxModelLen <= capacity) return;
+    const tokens = kvTokens ?? engineProfile(profile)?.kvTokens ?? 0;
+    const capacity = tokens - (tokens % BLOCK_TOKENS);
+    if (maxModelLen === undefined || maxModelLen <= capacity) return;
     context.issues.push({
       code: "custom",
       input: maxModelLen,

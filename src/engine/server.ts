@@ -18,7 +18,8 @@ import { INFERENCE_ROUTES, type InferenceRoute } from "./routes.ts";
 /** As uvicorn, the HTTP server of vLLM, does by default. */
 const KEEP_ALIVE_MS = 5000;
 
-export interface EngineAddress {
+/** Where an engine can be reached; the port is the one that was taken. */
+interface EngineAddress {
   readonly host: string;
   readonly port: number;
   readonly url: string;

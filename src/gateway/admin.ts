@@ -34,7 +34,8 @@ async function answer(parts: GatewayParts, request: IncomingMessage, response: S
   const [path = "/"] = (request.url ?? "/").split("?", 1);
   const handler = HANDLERS.get(`${request.method} ${path}`);
   try {
-    const { status, type, body } = (await handler?.(parts, request)) ?? json(404, { error: `no route ${path}`, routes: [...HANDLERS.keys()] });
+    const { status, type, body } =
+      (await handler?.(parts, request)) ?? json(404, { error: `no route ${path}`, routes: [...HANDLERS.keys()] });
     response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });
     response.end(body);
   } catch (error) {
@@ -94,11 +95,14 @@ function poolState(pool: ServedPool): object {
 
 /** Largest request to explain: what the gateway itself would take at most by default. */
 const MAX_EXPLAIN_BYTES = 64 * 1024 * 1024;
+const MAX_EXPLAIN_MS = 60_000;
 
 async function explain(parts: GatewayParts, request: IncomingMessage): Promise<Answer> {
-  const received = await receiveBody(request, MAX_EXPLAIN_BYTES);
+  const { runtime, watchdog } = parts;
+  const limits = { bytes: MAX_EXPLAIN_BYTES, deadlineMs: runtime.clock.nowMs() + MAX_EXPLAIN_MS };
+  const received = await receiveBody(request, limits, watchdog);
   if (received.kind !== "received") return json(400, { error: `the question could not be read: ${received.kind}` });
-  const question = parseQuestion(received.decoded);
+  const question = parseQuestion(received.decoded ?? received.sent);
   if (typeof question === "string") return json(400, { error: question });
   const found = explainRequest(parts.runtime, parts.sessionKeys, question);
   return typeof found === "string" ? json(400, { error: found }) : json(200, found);

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import type { Lease, Outcome, Routed } from "../core/index.ts";
+import type { Outcome, Routed } from "../core/index.ts";
 import type { Clock, EndpointMonitor, ServedPool } from "../runtime/index.ts";
-import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
+import { AnswerRelay, type AnswerTokens, NO_TOKENS } from "./answer-relay.ts";
 import type { ClientStream } from "./client-stream.ts";
-import { errorEvent } from "./error-answer.ts";
 import type { ErrorCode } from "./errors.ts";
-import { answerHeaders, upstreamHeaders } from "./headers.ts";
+import { upstreamHeaders } from "./headers.ts";
 import { HeldRefusal } from "./held-refusal.ts";
 import type { OutboundBody } from "./outbound-body.ts";
 import type { AnswerOutcome } from "./outcome.ts";
@@ -40,20 +39,10 @@ export interface AttemptPlace {
   readonly idleMs: number | undefined;
 }
 
-/** What passed of an answer, for metrics. */
-export interface AnswerTokens {
-  /** Undefined: no token was seen before the end. */
-  readonly firstTokenAtMs: number | undefined;
-  readonly lastTokenAtMs: number | undefined;
-  readonly promptTokens: number | undefined;
-  readonly cachedTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-}
-
 /** How an attempt ended. */
 export type AttemptEnd =
   /** The client has its answer, or as much of it as there was. */
-  | { readonly kind: "answered"; readonly outcome: AnswerOutcome; readonly status: number; readonly tokens: AnswerTokens }
+  | { readonly kind: "answered"; readonly outcome: AnswerOutcome; readonly tokens: AnswerTokens }
   /** No answer and nothing sent to the client: another endpoint may be tried. */
   | { readonly kind: "unreachable"; readonly cause: string }
   /** No answer in time, and the prompt may be half computed: not tried elsewhere. */
@@ -67,27 +56,30 @@ export type AttemptEnd =
 export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   readonly #request: AttemptRequest;
   readonly #place: AttemptPlace;
-  readonly #lease: Lease;
   readonly #monitor: EndpointMonitor;
   readonly #settle: (end: AttemptEnd) => void;
+  /** Undefined: not connected. */
   #controller: Dispatcher.DispatchController | undefined;
-  #reader: AnswerReader | undefined;
+  /** Undefined: no answer yet, or one that is held. */
+  #relay: AnswerRelay | undefined;
   #held: HeldRefusal | undefined;
-  #status = 0;
   #asksForUsage: boolean;
-  #isReplay = false;
+  #isOnReusedConnection = false;
+  #isPaused = false;
   #isSettled = false;
-  #isClientBehind = false;
-  #lastTokenAtMs: number | undefined;
 
   constructor(request: AttemptRequest, place: AttemptPlace, settle: (end: AttemptEnd) => void) {
     super();
     this.#request = request;
     this.#place = place;
-    this.#lease = place.routed.lease;
     this.#monitor = place.pool.monitor(place.routed.endpoint.id);
     this.#settle = settle;
     this.#asksForUsage = request.mayAskUsage && this.#monitor.acceptsUsageOption && !place.upstream.refusesUsageOption;
+  }
+
+  /** Whether the client is between two events of a stream. */
+  get isBetweenEvents(): boolean {
+    return this.#relay?.isBetweenEvents === true;
   }
 
   /** Sends the request; `settle` is called when it is over at this endpoint. */
@@ -98,15 +90,16 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   /** The client left: the endpoint is told at once, in whatever phase the attempt is. */
   clientClosed(): void {
-    this.#finish("aborted", { kind: "client_closed", tokens: this.#tokens() });
+    this.#finish("aborted", { kind: "client_closed", tokens: this.#tokens });
   }
 
   expired(): void {
-    if (this.#isClientBehind) {
-      this.#request.client.break();
-      this.#finish("aborted", this.#answered("client_stalled"));
-    } else if (this.#request.client.isCommitted) {
-      this.#breakOff("stalled", "upstream_timeout", "The endpoint fell silent in the middle of its answer.");
+    const { client } = this.#request;
+    if (this.#isPaused) {
+      client.break();
+      this.#finish("aborted", { kind: "answered", outcome: "client_stalled", tokens: this.#tokens });
+    } else if (this.#relay !== undefined && client.isCommitted) {
+      this.#breakOff(this.#relay, "stalled", "upstream_timeout", "The endpoint fell silent in the middle of its answer.");
     } else {
       this.#finish("failed", { kind: "no_answer" });
     }
@@ -119,77 +112,64 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isSettled || status < 200) return;
-    this.#status = status;
     this.#moveDeadline(this.#place.idleMs);
-    if (status === 400 && this.#asksForUsage) this.#held = new HeldRefusal(headers);
-    else this.#begin(headers);
+    if (this.#asksForUsage && HeldRefusal.mayBe(status)) this.#held = new HeldRefusal(status, headers);
+    else this.#relay = this.#begin(status, headers);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isSettled) return;
-    if (this.#held !== undefined) {
-      if (this.#held.keep(chunk)) return;
-      this.#release(this.#held);
-    }
-    const reader = this.#reader as AnswerReader;
-    const { forward, tokenEvents, dataEvents } = reader.push(chunk);
+    if (this.#isSettled || this.#held?.keep(chunk)) return;
+    const relay = this.#relay ?? this.#release();
     const nowMs = this.#place.clock.nowMs();
     this.#monitor.health.progressed(nowMs);
-    if (tokenEvents > 0) this.#countTokens(tokenEvents, nowMs);
-    // Comments keep a connection open, but they are no progress of the generation.
-    if (dataEvents > 0) this.#moveDeadline(this.#place.idleMs, nowMs);
-    if (!this.#request.client.write(forward)) this.#waitForClient(controller);
+    if (relay.pass(chunk, nowMs)) this.#moveDeadline(this.#place.idleMs, nowMs);
+    if (relay.isClientBehind) this.#waitForClient(relay, controller);
   }
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    if (this.#held !== undefined) {
-      if (this.#held.namesUsageOption) {
-        this.#place.upstream.refusesUsageOption = true;
-        this.#asksForUsage = false;
-        this.#held = undefined;
-        this.#send();
-        return;
-      }
-      this.#release(this.#held);
-    }
-    const reader = this.#reader as AnswerReader;
-    const { forward, tokenEvents } = reader.end();
-    if (tokenEvents > 0) this.#countTokens(tokenEvents, this.#place.clock.nowMs());
-    this.#request.client.write(forward);
-    if (!reader.isWhole && reader.error === undefined) {
-      this.#breakOff("truncated", "upstream_error", "The endpoint ended its answer in the middle.");
+    if (this.#held?.namesUsageOption) {
+      this.#place.upstream.refusesUsageOption = true;
+      this.#asksForUsage = false;
+      this.#send();
       return;
     }
-    this.#request.client.end();
-    const outcome = this.#outcome(reader);
-    this.#finish(outcome === "ok" ? "completed" : "failed", this.#answered(outcome));
+    const relay = this.#relay ?? this.#release();
+    const outcome = relay.end(this.#place.clock.nowMs());
+    if (outcome === "truncated") {
+      this.#breakOff(relay, outcome, "upstream_error", "The endpoint ended its answer in the middle.");
+    } else {
+      this.#finish(outcome === "ok" ? "completed" : "failed", { kind: "answered", outcome, tokens: relay.tokens });
+    }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#isSettled) return;
-    if (this.#request.client.isCommitted) {
-      this.#breakOff("truncated", "upstream_error", "The connection to the endpoint broke in the middle of its answer.");
+    if (this.#relay !== undefined && this.#request.client.isCommitted) {
+      const cause = "The connection to the endpoint broke in the middle of its answer.";
+      this.#breakOff(this.#relay, "truncated", "upstream_error", cause);
+      return;
+    }
+    // The engine may have closed an idle connection just as it was used again. That says nothing of the engine.
+    if (this.#isOnReusedConnection) {
+      this.#send("fresh");
       return;
     }
     const cause = causeOf(error);
-    // A kept-alive connection may have been closed by the engine just as it was used again: that says
-    // nothing of the engine, so one replay on the same endpoint comes first.
-    if (this.#controller !== undefined && !this.#isReplay) {
-      this.#isReplay = true;
-      this.#controller = undefined;
-      this.#send();
-      return;
-    }
-    this.#monitor.connectFailed(cause, this.#place.clock.nowMs());
+    if (this.#controller === undefined) this.#monitor.connectFailed(cause, this.#place.clock.nowMs());
+    else this.#monitor.answerLost();
     this.#finish("failed", { kind: "unreachable", cause });
   }
 
-  #send(): void {
+  #send(connection: "any" | "fresh" = "any"): void {
     const { route, method, path, headers, clientAddress, requestId, body } = this.#request;
     const { upstream } = this.#place;
+    this.#controller = undefined;
+    this.#relay = undefined;
+    this.#held = undefined;
+    this.#isOnReusedConnection = false;
     this.#moveDeadline(this.#place.firstByteMs);
-    upstream.send(
+    this.#isOnReusedConnection = upstream.send(
       {
         method,
         path,
@@ -202,95 +182,59 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
         }),
         body: body.bytes(this.#asksForUsage),
       },
+      connection,
       this,
     );
   }
 
-  #begin(headers: IncomingHttpHeaders): void {
+  #begin(status: number, headers: IncomingHttpHeaders): AnswerRelay {
     const { route, client, requestId } = this.#request;
-    const { routed } = this.#place;
-    this.#reader = createAnswerReader(route, this.#status, headers, this.#asksForUsage);
-    if (this.#status < 300) this.#monitor.requestSucceeded(this.#lease.openedAtMs);
-    client.begin(
-      this.#status,
-      answerHeaders(headers, {
-        endpointId: routed.endpoint.id,
-        policy: routed.explanation.policy,
-        requestId,
-        dropsLength: this.#asksForUsage && this.#reader.isStream,
-      }),
-      this.#reader.isStream,
-    );
+    const { pool, routed } = this.#place;
+    if (status < 300) this.#monitor.requestSucceeded(routed.lease.openedAtMs);
+    const source = { route, requestId, client, balancer: pool.balancer, routed, asksForUsage: this.#asksForUsage };
+    return new AnswerRelay(source, status, headers);
   }
 
   /** The refusal was not about the option the balancer added: it is the client's. */
-  #release(held: HeldRefusal): void {
+  #release(): AnswerRelay {
+    const { status, headers, chunks } = this.#held as HeldRefusal;
     this.#held = undefined;
-    this.#begin(held.headers);
-    for (const chunk of held.chunks) this.#request.client.write(chunk);
+    const relay = this.#begin(status, headers);
+    for (const chunk of chunks) relay.pass(chunk, this.#place.clock.nowMs());
+    this.#relay = relay;
+    return relay;
   }
 
-  #countTokens(tokens: number, nowMs: number): void {
-    const { balancer } = this.#place.pool;
-    this.#lastTokenAtMs = nowMs;
-    if (this.#lease.isRunning) {
-      balancer.progress(this.#lease, tokens, nowMs);
-      return;
-    }
-    balancer.firstToken(this.#lease, nowMs);
-    if (tokens > 1) balancer.progress(this.#lease, tokens - 1, nowMs);
-  }
-
-  #waitForClient(controller: Dispatcher.DispatchController): void {
-    if (this.#isClientBehind) return;
-    this.#isClientBehind = true;
+  #waitForClient(relay: AnswerRelay, controller: Dispatcher.DispatchController): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
     controller.pause();
-    this.#request.client.onDrain(() => {
-      this.#isClientBehind = false;
+    relay.catchesUp(() => {
+      this.#isPaused = false;
       this.#moveDeadline(this.#place.idleMs);
       controller.resume();
     });
   }
 
-  #breakOff(outcome: AnswerOutcome, code: ErrorCode, cause: string): void {
-    const { client, route, requestId } = this.#request;
-    const canSpeak = this.#reader?.isStream === true && this.#reader.isBetweenEvents;
-    client.break(canSpeak && !this.#isClientBehind ? errorEvent(route.dialect, code, { cause, requestId }) : undefined);
-    this.#finish("failed", this.#answered(outcome));
+  #breakOff(relay: AnswerRelay, outcome: AnswerOutcome, code: ErrorCode, cause: string): void {
+    relay.breakOff(code, cause);
+    this.#finish("failed", { kind: "answered", outcome, tokens: relay.tokens });
   }
 
   #finish(kind: Outcome["kind"], end: AttemptEnd): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    const { watchdog, pool, clock } = this.#place;
+    const { watchdog, pool, routed, clock } = this.#place;
     watchdog.unwatch(this);
-    const { promptTokens, outputTokens } = this.#tokens();
-    pool.balancer.finish(this.#lease, { kind, promptTokens, outputTokens }, clock.nowMs());
+    const { promptTokens, outputTokens } = this.#tokens;
+    pool.balancer.finish(routed.lease, { kind, promptTokens, outputTokens }, clock.nowMs());
     // Harmless after a clean end; in every other case it frees the endpoint at once.
     this.#controller?.abort(OVER);
     this.#settle(end);
   }
 
-  #answered(outcome: AnswerOutcome): AttemptEnd {
-    return { kind: "answered", outcome, status: this.#status, tokens: this.#tokens() };
-  }
-
-  #outcome(reader: AnswerReader): AnswerOutcome {
-    if (reader.error !== undefined) return "in_band_error";
-    if (this.#status >= 500) return "upstream_5xx";
-    return this.#status >= 400 ? "upstream_4xx" : "ok";
-  }
-
-  #tokens(): AnswerTokens {
-    const usage = this.#reader?.usage;
-    const seen = this.#lastTokenAtMs === undefined ? undefined : this.#lease.generatedTokens;
-    return {
-      firstTokenAtMs: this.#lastTokenAtMs === undefined ? undefined : this.#lease.firstTokenAtMs,
-      lastTokenAtMs: this.#lastTokenAtMs,
-      promptTokens: usage?.promptTokens,
-      cachedTokens: usage?.cachedTokens,
-      outputTokens: usage?.completionTokens ?? seen,
-    };
+  get #tokens(): AnswerTokens {
+    return this.#relay?.tokens ?? NO_TOKENS;
   }
 
   #moveDeadline(limitMs: number | undefined, nowMs: number = this.#place.clock.nowMs()): void {

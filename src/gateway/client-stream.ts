@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /**
@@ -7,11 +7,15 @@ import type { Socket } from "node:net";
  */
 export class ClientStream {
   readonly #response: ServerResponse;
+  readonly #isDraining: () => boolean;
+  #head: { readonly status: number; readonly headers: string[] } | undefined;
   /** The socket to write framed chunks to; undefined: Node frames the body. */
   #chunkSocket: Socket | undefined;
 
-  constructor(response: ServerResponse) {
+  /** @param isDraining Whether connections are to be closed behind their answers. */
+  constructor(response: ServerResponse, isDraining: () => boolean) {
     this.#response = response;
+    this.#isDraining = isDraining;
   }
 
   /** From here on nothing can be taken back: the answer is this endpoint's. */
@@ -21,8 +25,9 @@ export class ClientStream {
 
   /** @param isStream The head goes out at once, since the first event may be long in coming; else with the body. */
   begin(status: number, headers: string[], isStream: boolean): void {
-    this.#response.writeHead(status, headers);
+    this.#head = { status, headers };
     if (!isStream) return;
+    this.#commit();
     this.#response.flushHeaders();
     const { socket, chunkedEncoding } = this.#response;
     // A pipelined request has no socket until those before it are answered, and HTTP/1.0 has no chunks.
@@ -32,6 +37,7 @@ export class ClientStream {
   /** False: the client is behind; `onDrain` tells when it has caught up. */
   write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true;
+    if (this.#head !== undefined) this.#commit();
     if (this.#chunkSocket === undefined || bytes.length > MAX_FRAMED_BYTES) return this.#response.write(bytes);
     // Node would write size, bytes and line end as three pieces; one piece costs a fifth less CPU an event.
     return this.#chunkSocket.write(chunkOf(bytes));
@@ -42,21 +48,85 @@ export class ClientStream {
   }
 
   end(): void {
+    if (this.#head !== undefined) this.#commit();
     this.#response.end();
   }
 
   /** A whole answer of the balancer's own. */
-  answer(status: number, headers: Readonly<Record<string, string>>, body: Buffer): void {
-    this.#response.writeHead(status, headers);
-    this.#response.end(body);
+  answer(status: number, headers: string[], body: Buffer): void {
+    const { req } = this.#response;
+    this.#head = { status, headers };
+    this.#commit();
+    // A client that was not given leave to send its body sends none.
+    const isSending = !req.complete && req.headers.expect === undefined;
+    if (!isSending || this.#response.shouldKeepAlive) this.#response.end(body);
+    else this.#endAfterRest(req, body);
+    // What is left of the request's body is read away, so that the connection can carry the next request.
+    req.resume();
+  }
+
+  /** Tells a client that asked for leave to send its body that it may. */
+  invite(): void {
+    this.#response.writeContinue();
+  }
+
+  /**
+   * Writes what every client passes over: an interim answer before the head, a comment inside a stream.
+   * @param mayInsert Whether the stream is between two events.
+   */
+  knock(mayInsert: boolean): void {
+    if (this.isCommitted) {
+      if (mayInsert) this.write(COMMENT);
+    } else if (this.#isHttp10) this.#response.destroy();
+    else this.#response.writeContinue();
   }
 
   /** Cuts the connection inside the body, after `lastWords` if there are any. */
   break(lastWords?: Buffer): void {
-    if (lastWords === undefined || this.#response.destroyed) this.#response.destroy();
-    else this.#response.write(lastWords, () => this.#response.destroy());
+    if (lastWords === undefined || this.#response.destroyed) {
+      this.#cut();
+      return;
+    }
+    this.#response.write(lastWords, () => this.#cut());
+    setTimeout(() => this.#cut(), LAST_WORDS_MS).unref();
+  }
+
+  get #isHttp10(): boolean {
+    return this.#response.req.httpVersionMinor === 0;
+  }
+
+  #commit(): void {
+    const { status, headers } = this.#head as { status: number; headers: string[] };
+    this.#head = undefined;
+    if (this.#isDraining()) this.#response.shouldKeepAlive = false;
+    this.#response.writeHead(status, headers);
+  }
+
+  /**
+   * Closing a connection that has unread bytes resets it, and a reset may overtake the answer. So the answer is sent
+   * in full, and the connection closed when the client has stopped sending or has had time to.
+   */
+  #endAfterRest(request: IncomingMessage, body: Buffer): void {
+    this.#response.write(body);
+    const end = (): void => {
+      clearTimeout(timer);
+      this.#response.end();
+    };
+    const timer = setTimeout(end, LINGER_MS).unref();
+    request.once("close", end);
+  }
+
+  #cut(): void {
+    // A body without chunks or length ends with its connection: only a reset tells that this is not its end.
+    if (this.#isHttp10) this.#response.socket?.resetAndDestroy();
+    this.#response.destroy();
   }
 }
+
+const COMMENT = Buffer.from(":\n\n");
+/** A client that reads takes an event within this, and one that does not cannot hold its connection. */
+const LAST_WORDS_MS = 1_000;
+const LINGER_MS = 1_000;
 
 /** Above this, copying a chunk into its frame costs more than writing it in pieces. */
 const MAX_FRAMED_BYTES = 16 * 1024;

@@ -1,23 +1,25 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts";
 import type { ModelTarget } from "../runtime/index.ts";
-import { type AnswerTokens, Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
+import type { AnswerTokens } from "./answer-relay.ts";
+import { Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
 import { ClientStream } from "./client-stream.ts";
+import { type ClientWatcher, watchClient } from "./client-watch.ts";
 import { publishDecision } from "./decision-channel.ts";
 import { errorBody } from "./error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./errors.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import { ownHeaders, requestIdOf } from "./headers.ts";
+import { type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./headers.ts";
 import { OutboundBody } from "./outbound-body.ts";
 import type { RequestOutcome } from "./outcome.ts";
 import { profileOf } from "./profile.ts";
 import { readOpaque } from "./read-opaque.ts";
 import { type BodyProblem, type RequestFacts, readRequest } from "./read-request.ts";
-import { receiveBody } from "./receive-body.ts";
+import { declaresTooMuch, receiveBody } from "./receive-body.ts";
 import type { Route } from "./routes.ts";
 
 /** One client request from its head to its one outcome: body, decision, attempts, answer. */
-export class Exchange {
+export class Exchange implements ClientWatcher {
   readonly #parts: GatewayParts;
   readonly #route: Route;
   readonly #request: IncomingMessage;
@@ -34,15 +36,19 @@ export class Exchange {
     this.#parts = parts;
     this.#route = route;
     this.#request = request;
-    this.#client = new ClientStream(response);
+    this.#client = new ClientStream(response, () => parts.runtime.isDraining);
     this.#requestId = requestIdOf(request.headers);
     this.#arrivedAtMs = parts.runtime.clock.nowMs();
-    // The answer's side alone tells that the client left: the request's side closes when its body was read.
-    response.once("close", () => {
-      if (response.writableFinished) return;
-      this.#isClientGone = true;
-      this.#attempt?.clientClosed();
-    });
+    watchClient(response, this);
+  }
+
+  knock(): void {
+    this.#client.knock(this.#attempt?.isBetweenEvents === true);
+  }
+
+  clientLeft(): void {
+    this.#isClientGone = true;
+    this.#attempt?.clientClosed();
   }
 
   async run(): Promise<void> {
@@ -63,33 +69,39 @@ export class Exchange {
   }
 
   async #serve(): Promise<void> {
-    const { limits } = this.#parts.runtime.config;
-    const body = await receiveBody(this.#request, limits.bodyBytes);
+    const { runtime, watchdog } = this.#parts;
+    const { bodyBytes } = runtime.config.limits;
+    if (awaitsLeave(this.#request) && !declaresTooMuch(this.#request, bodyBytes)) this.#client.invite();
+    const limits = { bytes: bodyBytes, deadlineMs: this.#arrivedAtMs + BODY_MS };
+    const body = await receiveBody(this.#request, limits, watchdog);
     switch (body.kind) {
       case "cut":
         return this.#end("client_closed");
+      case "late":
+        return this.#refuse("request_timeout");
       case "too_large":
-        return this.#refuse("request_too_large", { limitBytes: limits.bodyBytes });
+        return this.#refuse("request_too_large", { limitBytes: bodyBytes });
       case "undecodable":
         return this.#refuse("invalid_body", { cause: body.cause });
     }
-    const facts = this.#read(body.decoded);
+    const facts = this.#read(body.sent, body.decoded);
     if (!facts.isReadable) return this.#refuse("invalid_json", { cause: facts.message });
-    const { directory } = this.#parts.runtime;
+    const { directory } = runtime;
     const target = directory.find(facts.model);
     if (target === undefined) {
       return this.#refuse("model_not_found", { model: facts.model, knownModels: directory.names });
     }
     this.#target = target;
     const isAlias = target.model !== "" && target.model !== facts.model;
-    const outbound = new OutboundBody(body.sent, body.decoded, isAlias ? target.model : undefined);
+    const outbound = new OutboundBody(body.sent, body.decoded ?? body.sent, isAlias ? target.model : undefined);
     await this.#tryEndpoints(target, this.#profile(target, facts), this.#attemptRequest(facts, outbound));
   }
 
-  #read(body: Buffer): RequestFacts | BodyProblem {
+  #read(sent: Buffer, decoded: Buffer | undefined): RequestFacts | BodyProblem {
     const { dialect } = this.#route;
-    if (dialect === "passthrough") return readOpaque(this.#request.headers["content-type"], body);
-    return readRequest(dialect, body);
+    if (decoded === undefined) return readOpaque(undefined, sent);
+    if (dialect === "passthrough") return readOpaque(this.#request.headers["content-type"], decoded);
+    return readRequest(dialect, decoded);
   }
 
   #profile(target: ModelTarget, facts: RequestFacts): RequestProfile {
@@ -138,7 +150,8 @@ export class Exchange {
             { requestId: this.#requestId, endpoint: decision.endpoint.id, cause: end.cause },
             "endpoint could not be reached, trying another",
           );
-          if (tried.length >= runtime.config.attempts) return this.#refuse("upstream_error", { cause: spent(end.cause) });
+          if (tried.length >= runtime.config.attempts)
+            return this.#refuse("upstream_error", { cause: spent(end.cause) });
       }
     }
     this.#end("client_closed");
@@ -175,19 +188,17 @@ export class Exchange {
   /** The balancer's own answer. */
   #refuse(code: ErrorCode, details: ErrorDetails = {}): void {
     const { headers, body, status } = errorBody(this.#route.dialect, code, { ...details, requestId: this.#requestId });
-    this.#client.answer(status, { ...headers, ...this.#servedBy() }, body);
+    this.#client.answer(status, [...Object.entries(headers).flat(), ...this.#servedBy()], body);
     this.#end(code);
   }
 
-  #servedBy(): Record<string, string> {
-    if (this.#endpointId === undefined || this.#target === undefined) return { "x-request-id": this.#requestId };
-    const source = {
-      endpointId: this.#endpointId,
-      policy: this.#target.pool.balancer.policyName,
-      requestId: this.#requestId,
-    };
-    const list = ownHeaders(source);
-    return Object.fromEntries(list.flatMap((name, i) => (i % 2 === 0 ? [[name, list[i + 1] as string]] : [])));
+  #servedBy(): HeaderList {
+    const { dialect } = this.#route;
+    if (this.#endpointId === undefined || this.#target === undefined) {
+      return requestIdHeaders(this.#requestId, dialect);
+    }
+    const policy = this.#target.pool.balancer.policyName;
+    return ownHeaders({ endpointId: this.#endpointId, policy, requestId: this.#requestId, dialect });
   }
 
   #end(outcome: RequestOutcome, tokens?: AnswerTokens): void {
@@ -207,8 +218,19 @@ export class Exchange {
     if (!runtime.log.isLevelEnabled("debug")) return;
     const { pool, endpoint, route, attempts } = ended;
     const durationMs = Math.round(nowMs - this.#arrivedAtMs);
-    runtime.log.debug({ requestId: this.#requestId, pool, endpoint, route, outcome, attempts, durationMs }, "request ended");
+    runtime.log.debug(
+      { requestId: this.#requestId, pool, endpoint, route, outcome, attempts, durationMs },
+      "request ended",
+    );
   }
+}
+
+/** What a body may take from the arrival of its head: long enough for the largest one over a poor line. */
+const BODY_MS = 300_000;
+
+/** HTTP/1.0 knows no such thing, so the header means nothing there. */
+function awaitsLeave({ headers, httpVersionMinor }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersionMinor > 0;
 }
 
 function spent(cause: string): string {

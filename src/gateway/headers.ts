@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Dialect } from "./routes.ts";
 
 /** A message's headers as name and value in turn, repeated headers repeated. */
 export type HeaderList = string[];
@@ -7,6 +8,10 @@ export type HeaderList = string[];
 export const ENDPOINT_HEADER = "x-evenkeel-endpoint";
 export const POLICY_HEADER = "x-evenkeel-policy";
 export const REQUEST_ID_HEADER = "x-request-id";
+/** Anthropic's name for the same, which its SDK reads. */
+const ANTHROPIC_REQUEST_ID_HEADER = "request-id";
+/** An engine's own id, where it does not echo the balancer's. */
+const UPSTREAM_REQUEST_ID_HEADER = "x-upstream-request-id";
 
 /** RFC 9110, 7.6.1: they belong to one connection and end with it. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -34,6 +39,11 @@ const CONTROL: ReadonlySet<string> = new Set([
   POLICY_HEADER,
 ]);
 
+/** Many servers take an underscore in a header's name for a hyphen. */
+function isControl(name: string): boolean {
+  return CONTROL.has(name.includes("_") ? name.replaceAll("_", "-") : name);
+}
+
 /** Where a request comes from and goes to, as its headers must say. */
 export interface Hop {
   /** Address of the client's end of the connection; undefined: it is gone. */
@@ -53,7 +63,7 @@ export function upstreamHeaders(client: IncomingHttpHeaders, hop: Hop): HeaderLi
   const headers: HeaderList = [];
   for (const name in client) {
     const value = client[name];
-    if (value === undefined || HOP_BY_HOP.has(name) || OURS_UPSTREAM.has(name) || CONTROL.has(name)) continue;
+    if (value === undefined || HOP_BY_HOP.has(name) || OURS_UPSTREAM.has(name) || isControl(name)) continue;
     if (listed?.has(name) && !SURVIVES_CONNECTION.has(name)) continue;
     if (hop.apiKey !== undefined && (name === "authorization" || name === "x-api-key")) continue;
     if (hop.mustReadAnswer && name === "accept-encoding") continue;
@@ -74,6 +84,7 @@ export interface AnswerSource {
   readonly endpointId: string;
   readonly policy: string;
   readonly requestId: string;
+  readonly dialect: Dialect;
   /** The body is not what the endpoint sent, so its length does not hold any more. */
   readonly dropsLength: boolean;
 }
@@ -85,7 +96,12 @@ export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSourc
   for (const name in endpoint) {
     const value = endpoint[name];
     if (value === undefined || HOP_BY_HOP.has(name) || listed?.has(name)) continue;
-    if (name === REQUEST_ID_HEADER || name === ENDPOINT_HEADER || name === POLICY_HEADER) continue;
+    if (name === ENDPOINT_HEADER || name === POLICY_HEADER) continue;
+    if (name === REQUEST_ID_HEADER) {
+      if (value !== source.requestId) append(headers, UPSTREAM_REQUEST_ID_HEADER, value);
+      continue;
+    }
+    if (name === ANTHROPIC_REQUEST_ID_HEADER && source.dialect === "messages") continue;
     if (name === "content-length" && source.dropsLength) continue;
     append(headers, name, value);
   }
@@ -95,9 +111,15 @@ export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSourc
 }
 
 /** The headers by which an answer says who served it. */
-export function ownHeaders(source: Pick<AnswerSource, "endpointId" | "policy" | "requestId">): HeaderList {
-  const { endpointId, policy, requestId } = source;
-  return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, REQUEST_ID_HEADER, requestId];
+export function ownHeaders(source: Omit<AnswerSource, "dropsLength">): HeaderList {
+  const { endpointId, policy, requestId, dialect } = source;
+  return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, ...requestIdHeaders(requestId, dialect)];
+}
+
+/** @param dialect undefined: the path is none of the balanced ones. */
+export function requestIdHeaders(requestId: string, dialect: Dialect | undefined): HeaderList {
+  const headers = [REQUEST_ID_HEADER, requestId];
+  return dialect === "messages" ? [...headers, ANTHROPIC_REQUEST_ID_HEADER, requestId] : headers;
 }
 
 export function isEventStream(headers: IncomingHttpHeaders): boolean {
@@ -118,7 +140,12 @@ const SURVIVES_CONNECTION: ReadonlySet<string> = new Set(["authorization", "x-ap
 /** Undefined for the usual values, which name no header. */
 function connectionOptions(value: string | string[] | undefined): ReadonlySet<string> | undefined {
   if (value === undefined || value === "keep-alive" || value === "close") return undefined;
-  return new Set(String(value).toLowerCase().split(",").map((option) => option.trim()));
+  return new Set(
+    String(value)
+      .toLowerCase()
+      .split(",")
+      .map((option) => option.trim()),
+  );
 }
 
 function append(headers: HeaderList, name: string, value: string | readonly string[]): void {

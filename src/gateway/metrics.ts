@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Runtime } from "../runtime/index.ts";
-import type { AnswerTokens } from "./attempt.ts";
+import type { AnswerTokens } from "./answer-relay.ts";
 import type { RequestOutcome } from "./outcome.ts";
 
 /** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
@@ -71,9 +71,17 @@ export class GatewayMetrics {
     );
     this.#promptTokens = counter("evenkeel_prompt_tokens_total", "Prompt tokens as the endpoints counted them.");
     this.#cachedTokens = counter("evenkeel_cached_tokens_total", "The part of those that came from a prefix cache.");
-    this.#outputTokens = counter("evenkeel_output_tokens_total", "Output tokens, counted by the endpoint or seen to pass.");
-    this.#failedAttempts = counter("evenkeel_attempts_failed_total", "Attempts that found no connection or lost it unanswered.");
-    this.#sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", ["result"]);
+    this.#outputTokens = counter(
+      "evenkeel_output_tokens_total",
+      "Output tokens, counted by the endpoint or seen to pass.",
+    );
+    this.#failedAttempts = counter(
+      "evenkeel_attempts_failed_total",
+      "Attempts that found no connection or lost it unanswered.",
+    );
+    this.#sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", [
+      "result",
+    ]);
     registerPoolGauges(this.registry, runtime);
   }
 
@@ -89,6 +97,11 @@ export class GatewayMetrics {
     const series = this.#seriesOf(pool, endpoint);
     if (outcome === "ok") series.duration.observe((ended.endedAtMs - ended.arrivedAtMs) / 1000);
     if (ended.tokens !== undefined) observeTokens(series, ended.tokens, ended.arrivedAtMs);
+  }
+
+  /** A request that ended where it began, at the gateway itself. */
+  answeredLocally(route: string, outcome: RequestOutcome): void {
+    this.#requests.inc({ pool: "", endpoint: "", route, outcome });
   }
 
   attemptFailed(pool: string, endpoint: string): void {
@@ -165,8 +178,16 @@ function registerPoolGauges(registry: Registry, runtime: Runtime): void {
   gauge("evenkeel_endpoint_up", "1: takes traffic; 0: down, loading or misconfigured.", ({ availability }) =>
     availability === "ready" || availability === "unknown" ? 1 : 0,
   );
-  gauge("evenkeel_endpoint_waiting_requests", "Requests sent that have shown no token.", ({ account }) => account.waitingRequests);
-  gauge("evenkeel_endpoint_running_requests", "Requests past their first token.", ({ account }) => account.runningRequests);
+  gauge(
+    "evenkeel_endpoint_waiting_requests",
+    "Requests sent that have shown no token.",
+    ({ account }) => account.waitingRequests,
+  );
+  gauge(
+    "evenkeel_endpoint_running_requests",
+    "Requests past their first token.",
+    ({ account }) => account.runningRequests,
+  );
   gauge(
     "evenkeel_endpoint_waiting_prefill_tokens",
     "Uncached prompt tokens whose prefill is still to be done.",
@@ -177,12 +198,24 @@ function registerPoolGauges(registry: Registry, runtime: Runtime): void {
     "Output tokens still expected of the requests in flight.",
     ({ account }) => account.outputTokens,
   );
-  gauge("evenkeel_endpoint_context_tokens", "Tokens the running requests hold in the KV cache.", ({ account }) => account.contextTokens);
+  gauge(
+    "evenkeel_endpoint_context_tokens",
+    "Tokens the running requests hold in the KV cache.",
+    ({ account }) => account.contextTokens,
+  );
   gauge(
     "evenkeel_endpoint_capacity_tokens_per_second",
     "Output tokens per second, configured or learned.",
     ({ speed }) => speed.tokensPerSecond,
   );
-  gauge("evenkeel_endpoint_kv_used_ratio", "KV cache in use as the engine reports it.", ({ signals }) => signals?.kvUsedRatio);
-  gauge("evenkeel_endpoint_engine_waiting_requests", "Queue length as the engine reports it.", ({ signals }) => signals?.waitingRequests);
+  gauge(
+    "evenkeel_endpoint_kv_used_ratio",
+    "KV cache in use as the engine reports it.",
+    ({ signals }) => signals?.kvUsedRatio,
+  );
+  gauge(
+    "evenkeel_endpoint_engine_waiting_requests",
+    "Queue length as the engine reports it.",
+    ({ signals }) => signals?.waitingRequests,
+  );
 }

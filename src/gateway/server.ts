@@ -1,15 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { type Config, type ListenAddress, Runtime, type RuntimeParts } from "../runtime/index.ts";
 import { createAdminServer } from "./admin.ts";
-import { errorBody } from "./error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./errors.ts";
 import { Exchange } from "./exchange.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import { requestIdOf } from "./headers.ts";
+import { LocalAnswers, OTHER_ROUTE } from "./local-answers.ts";
 import { GatewayMetrics } from "./metrics.ts";
-import { modelByName, modelList } from "./models.ts";
-import { findRoute, PASSTHROUGH, type Route } from "./routes.ts";
+import { findRoute, PASSTHROUGH } from "./routes.ts";
 import { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./session-key.ts";
 import { Upstreams } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -44,24 +42,31 @@ class Gateway {
   readonly #server: Server;
   readonly #admin: Server | undefined;
   readonly #passthrough: ReadonlySet<string>;
-  #isDraining = false;
+  readonly #local: LocalAnswers;
+  /** The answer that a connection has to finish before the next. */
+  readonly #lastAnswer = new WeakMap<Socket, ServerResponse>();
   #closing: Promise<void> | undefined;
 
   constructor(parts: GatewayParts) {
     const { limits, timeouts, admin, passthrough } = parts.runtime.config;
     this.#parts = parts;
     this.#passthrough = new Set(passthrough);
+    this.#local = new LocalAnswers(parts);
     this.#admin = admin === undefined ? undefined : createAdminServer(parts);
-    this.#server = createServer(
-      {
-        maxHeaderSize: limits.headerBytes,
-        noDelay: true,
-        keepAliveTimeout: timeouts.keepAliveMs ?? 0,
-        // A client that is slow with its head or its body holds a socket: Node's own limits end that.
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: BODY_TIMEOUT_MS,
-      },
-      (request, response) => this.#dispatch(request, response),
+    this.#server = createServer({
+      maxHeaderSize: limits.headerBytes,
+      noDelay: true,
+      keepAliveTimeout: timeouts.keepAliveMs ?? 0,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+    });
+    // A client may close its sending side behind its request and read on; Node drops it unless told otherwise.
+    Object.assign(this.#server, { httpAllowHalfOpen: true });
+    const inTurn = (request: IncomingMessage, response: ServerResponse): void => this.#inTurn(request, response);
+    // Without a listener Node invites the body of an `Expect: 100-continue` before anybody has looked at the head.
+    this.#server.on("request", inTurn).on("checkContinue", inTurn);
+    this.#server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+      this.#refuse(request, response, "expectation_failed"),
     );
   }
 
@@ -84,85 +89,65 @@ class Gateway {
     return this.#closing;
   }
 
+  /** Takes the requests of one connection one after the other, also those of a client that does not wait. */
+  #inTurn(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const before = response.socket === null ? this.#lastAnswer.get(socket) : undefined;
+    this.#lastAnswer.set(socket, response);
+    if (before === undefined) this.#dispatch(request, response);
+    else before.once("close", () => socket.destroyed || this.#dispatch(request, response));
+  }
+
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
-    const url = request.url ?? "/";
-    const queryAt = url.indexOf("?");
-    const path = queryAt === -1 ? url : url.slice(0, queryAt);
+    request.url = originForm(request.url ?? "/");
+    const [path = "/"] = request.url.split("?", 1);
     const route = findRoute(path) ?? (this.#passthrough.has(path) ? PASSTHROUGH : undefined);
-    if (this.#isDraining) return this.#refuse(request, response, route, "shutting_down", { retryAfterMs: 1000 });
-    if (route === undefined) return this.#answerLocally(request, response, path);
-    if (route !== PASSTHROUGH && request.method !== "POST") {
-      return this.#refuse(request, response, route, "method_not_allowed", { path, allowedMethods: ["POST"] });
+    if (this.#parts.runtime.isDraining) {
+      this.#local.refuse(request, response, route ?? OTHER_ROUTE, "shutting_down", { retryAfterMs: RESTART_MS });
+    } else if (route === undefined) {
+      if (LocalAnswers.serves(path)) this.#local.models(request, response, path);
+      else this.#refuse(request, response, "route_not_found", { method: request.method ?? "", path });
+    } else if (route !== PASSTHROUGH && request.method !== "POST") {
+      this.#local.refuse(request, response, route, "method_not_allowed", { path, allowedMethods: ["POST"] });
+    } else {
+      void new Exchange(this.#parts, route, request, response).run();
     }
-    void new Exchange(this.#parts, route, request, response).run();
   }
 
-  #answerLocally(request: IncomingMessage, response: ServerResponse, path: string): void {
-    const { runtime } = this.#parts;
-    if (path !== MODELS_PATH && !path.startsWith(`${MODELS_PATH}/`)) {
-      return this.#refuse(request, response, undefined, "route_not_found", { method: request.method ?? "", path });
-    }
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      return this.#refuse(request, response, undefined, "method_not_allowed", { path, allowedMethods: ["GET"] });
-    }
-    const list = modelList(runtime);
-    if (list === undefined) {
-      return this.#refuse(request, response, undefined, "no_available_endpoint", { cause: "No endpoint has told its models yet." });
-    }
-    const name = path === MODELS_PATH ? undefined : decodeName(path.slice(MODELS_PATH.length + 1));
-    const found = name === undefined ? list : modelByName(runtime, name);
-    if (found === undefined) {
-      return this.#refuse(request, response, undefined, "model_not_found", { model: name, knownModels: runtime.directory.names });
-    }
-    const body = Buffer.from(JSON.stringify(found));
-    response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
-    response.end(body);
-  }
-
-  #refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    route: Route | undefined,
-    code: ErrorCode,
-    details: ErrorDetails,
-  ): void {
-    const requestId = requestIdOf(request.headers);
-    const { status, headers, body } = errorBody(route?.dialect, code, { ...details, requestId });
-    response.writeHead(status, { ...headers, "x-request-id": requestId });
-    response.end(body);
-    // What is left of the body is read away, so that the connection can carry the next request.
-    request.resume();
+  #refuse(request: IncomingMessage, response: ServerResponse, code: ErrorCode, details: ErrorDetails = {}): void {
+    this.#local.refuse(request, response, OTHER_ROUTE, code, details);
   }
 
   async #drain(): Promise<void> {
     const { runtime, upstreams, watchdog } = this.#parts;
-    this.#isDraining = true;
+    runtime.drain();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
+    // Connections whose answer began before now may be kept alive behind it.
+    const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_SWEEP_MS);
     const limit = runtime.config.timeouts.drainMs;
     const cut = limit === undefined ? undefined : setTimeout(() => this.#server.closeAllConnections(), limit);
     await closed;
+    clearInterval(idle);
     clearTimeout(cut);
-    this.#admin?.closeAllConnections();
-    await new Promise<void>((resolve) => (this.#admin === undefined ? resolve() : this.#admin.close(() => resolve())));
+    await closeNow(this.#admin);
     watchdog.close();
     await upstreams.close();
     await runtime.close();
   }
 }
 
-const MODELS_PATH = "/v1/models";
-
+/** What clients are told to wait when this process ends: another one is up by then, or the same again. */
+const RESTART_MS = 1_000;
+const IDLE_SWEEP_MS = 50;
 const HEADERS_TIMEOUT_MS = 60_000;
-const BODY_TIMEOUT_MS = 300_000;
+/** For bodies that nobody reads; those that are wanted have their own, shorter limit. */
+const REQUEST_TIMEOUT_MS = 360_000;
 
-/** A name that is not valid percent-encoding is taken as it stands: no such model exists. */
-function decodeName(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+/** The target without scheme and host, which only proxies are sent (RFC 9112, 3.2.2). */
+function originForm(target: string): string {
+  if (target.startsWith("/")) return target;
+  const rest = target.replace(/^https?:\/\/[^/?#]*/i, "");
+  return rest.startsWith("/") || rest === target ? rest : `/${rest}`;
 }
 
 function listenOn(server: Server, { host, port }: ListenAddress): Promise<string> {
@@ -174,4 +159,12 @@ function listenOn(server: Server, { host, port }: ListenAddress): Promise<string
       resolve(`http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`);
     });
   });
+}
+
+/** Cuts what is open: for a listener whose answers are all short. */
+async function closeNow(server: Server | undefined): Promise<void> {
+  if (server === undefined) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
 }

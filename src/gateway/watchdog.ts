@@ -11,7 +11,7 @@ export abstract class Watched {
 }
 
 /**
- * Watches the deadlines of all running attempts with one timer. A timer each would have to be made
+ * Watches the deadlines of everything under way with one timer. A timer each would have to be made
  * anew at every chunk; here a late chunk is noticed at most `SWEEP_MS` late, which no limit cares about.
  */
 export class Watchdog {
@@ -45,7 +45,6 @@ export class Watchdog {
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    this.#watched.length = 0;
   }
 
   #sweep(): void {

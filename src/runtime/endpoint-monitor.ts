@@ -4,6 +4,12 @@ import { createPoller, engineAdapters, type Poller } from "../signals/index.ts";
 import type { Log } from "./log.ts";
 import type { PoolSurroundings } from "./served-pool.ts";
 
+/** What a monitor needs from its pool. */
+export interface MonitorSurroundings extends Omit<PoolSurroundings, "modelsChanged"> {
+  /** The endpoint listed its models. */
+  readonly modelsReported: (names: readonly string[]) => void;
+}
+
 /** Watches one endpoint: brings what its probes and its traffic show together, and tells the balancer. */
 export class EndpointMonitor {
   readonly endpoint: EndpointConfig;
@@ -14,8 +20,8 @@ export class EndpointMonitor {
   #engine: EndpointConfig["engine"];
   #scrapeFailures = 0;
 
-  constructor(endpoint: EndpointConfig, balancer: Balancer, surroundings: PoolSurroundings) {
-    const { clock, random, health, modelsChanged } = surroundings;
+  constructor(endpoint: EndpointConfig, balancer: Balancer, surroundings: MonitorSurroundings) {
+    const { clock, random, health, modelsReported } = surroundings;
     this.endpoint = endpoint;
     this.#balancer = balancer;
     this.#log = surroundings.log.child({ endpoint: endpoint.id });
@@ -38,9 +44,7 @@ export class EndpointMonitor {
       onRestart: () => balancer.observe({ kind: "restarted", endpointId: endpoint.id }),
       onModels: (models, engine) => {
         this.#engine = engine;
-        if (endpoint.models !== undefined || models.length === 0) return;
-        balancer.observe({ kind: "models", endpointId: endpoint.id, models: new Set(models.map(({ id }) => id)) });
-        modelsChanged();
+        modelsReported(models.map(({ id }) => id));
       },
       log: this.#log,
     });
@@ -64,6 +68,11 @@ export class EndpointMonitor {
   /** A request could not connect. */
   connectFailed(reason: string, nowMs: number): void {
     this.#moved(this.health.connectFailed(reason, nowMs));
+    this.#poller.probeSoon();
+  }
+
+  /** A connection broke after a request was sent on it and before an answer came: whether the engine died, a probe tells. */
+  answerLost(): void {
     this.#poller.probeSoon();
   }
 

@@ -20,6 +20,7 @@ export class Runtime {
   readonly pools: readonly ServedPool[];
   readonly directory: ModelDirectory;
   #ticker: NodeJS.Timeout | undefined;
+  #isDraining = false;
 
   constructor(config: Config, parts: RuntimeParts = {}) {
     this.config = config;
@@ -36,15 +37,24 @@ export class Runtime {
     this.directory = new ModelDirectory(this.pools);
   }
 
-  /** Each pool has an endpoint that was found well. */
+  /** The process is about to end: it finishes what it has and takes nothing new. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** New requests may come: each pool has an endpoint that was found well. */
   get isReady(): boolean {
-    return this.pools.every((pool) => pool.isReady);
+    return !this.#isDraining && this.pools.every((pool) => pool.isReady);
   }
 
   start(): void {
     for (const pool of this.pools) pool.start();
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     this.#ticker.unref();
+  }
+
+  drain(): void {
+    this.#isDraining = true;
   }
 
   async close(): Promise<void> {

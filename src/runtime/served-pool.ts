@@ -20,6 +20,7 @@ export class ServedPool {
   readonly config: PoolConfig;
   readonly balancer: Balancer;
   readonly #monitors: ReadonlyMap<string, EndpointMonitor>;
+  readonly #modelsChanged: () => void;
 
   constructor(config: PoolConfig, surroundings: PoolSurroundings) {
     this.name = config.name;
@@ -34,8 +35,12 @@ export class ServedPool {
       if (models === undefined) continue;
       this.balancer.observe({ kind: "models", endpointId: id, models: new Set(models) });
     }
+    this.#modelsChanged = surroundings.modelsChanged;
     this.#monitors = new Map(
-      config.endpoints.map((endpoint) => [endpoint.id, new EndpointMonitor(endpoint, this.balancer, surroundings)]),
+      config.endpoints.map((endpoint) => {
+        const modelsReported = (names: readonly string[]): void => this.#noteModels(endpoint, names);
+        return [endpoint.id, new EndpointMonitor(endpoint, this.balancer, { ...surroundings, modelsReported })];
+      }),
     );
   }
 
@@ -65,5 +70,14 @@ export class ServedPool {
 
   async stop(): Promise<void> {
     await Promise.all([...this.#monitors.values()].map((monitor) => monitor.stop()));
+  }
+
+  #noteModels({ id, models }: EndpointConfig, reported: readonly string[]): void {
+    if (models !== undefined || reported.length === 0) return;
+    const configured = this.config.models;
+    // An engine that lists none of the configured names goes by one of its own, llama.cpp by its file's, and takes any.
+    const isTelling = configured === undefined || reported.some((name) => configured.includes(name));
+    this.balancer.observe({ kind: "models", endpointId: id, models: isTelling ? new Set(reported) : undefined });
+    this.#modelsChanged();
   }
 }

@@ -176,8 +176,9 @@ describe("the balancer's own errors", () => {
 
   it("answers 429 with Retry-After when the fleet is saturated, and serves again once it is not", async () => {
     const e1 = await startFake(hold);
-    const policy = { name: "token_aware", options: { horizonSeconds: 0.001 } };
-    const gateway = await startGateway([e1], { pool: { policy } });
+    const policy = { name: "token_aware", options: { horizonSeconds: 0.1 } };
+    const endpoints = [testEndpoint("e1", e1.url, { tokensPerSecond: 10 })];
+    const gateway = await startGateway([], { pool: { policy, endpoints } });
     const first = send(`${gateway.listenUrl}/v1/chat/completions`, { body: STREAMED_CHAT });
     const call = await e1.call(0);
     const refused = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT });

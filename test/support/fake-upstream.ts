@@ -128,7 +128,7 @@ class ScriptedUpstream implements FakeUpstream {
   }
 
   #answerProbe(request: IncomingMessage, response: ServerResponse): void {
-    if (request.url !== "/v1/models" || this.models === undefined) {
+    if (!request.url?.endsWith("/v1/models") || this.models === undefined) {
       response.writeHead(404).end();
       return;
     }
@@ -161,7 +161,7 @@ class ReceivedCall implements Call {
   }
 }
 
-const PROBED_PATHS: ReadonlySet<string> = new Set([
+const PROBED_PATHS: readonly string[] = [
   "/v1/models",
   "/health",
   "/props",
@@ -171,10 +171,10 @@ const PROBED_PATHS: ReadonlySet<string> = new Set([
   "/get_server_info",
   "/version",
   "/metrics",
-]);
+];
 
-function isProbe({ method, url }: IncomingMessage): boolean {
-  return method === "GET" && PROBED_PATHS.has(url ?? "");
+function isProbe({ method, url = "" }: IncomingMessage): boolean {
+  return method === "GET" && PROBED_PATHS.some((path) => url.endsWith(path));
 }
 
 /** A port that refuses connections: it takes root to listen there, and nothing does. */

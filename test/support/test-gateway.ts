@@ -2,6 +2,7 @@ import { expect, onTestFinished } from "vitest";
 import { type RunningServer, startServer } from "../../src/gateway/index.ts";
 import type { Config } from "../../src/runtime/index.ts";
 import type { FakeUpstream } from "./fake-upstream.ts";
+import { parseSamples, type Sample, sumOf } from "./metric-samples.ts";
 import { type TestOverrides, testConfig } from "./test-config.ts";
 import { until } from "./until.ts";
 
@@ -29,20 +30,17 @@ export async function runGateway(config: Config): Promise<TestGateway> {
   const server = await startServer(config);
   onTestFinished(() => server.close());
   const admin = server.adminUrl ?? "";
-  const samples = async (name: string): Promise<Sample[]> =>
-    parseSamples(await (await fetch(`${admin}/metrics`)).text()).filter((sample) => sample.name === name);
+  const samples = async (): Promise<Sample[]> => parseSamples(await (await fetch(`${admin}/metrics`)).text());
   return {
     ...server,
     admin,
     async metric(name, labels = {}) {
-      const matching = (await samples(name)).filter((sample) =>
-        Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
-      );
-      return matching.reduce((sum, { value }) => sum + value, 0);
+      return sumOf(await samples(), name, labels);
     },
     async outcomes() {
       const counts: Record<string, number> = {};
-      for (const { labels, value } of await samples("evenkeel_requests_total")) {
+      for (const { name, labels, value } of await samples()) {
+        if (name !== "evenkeel_requests_total") continue;
         const outcome = labels.outcome ?? "";
         counts[outcome] = (counts[outcome] ?? 0) + value;
       }
@@ -72,23 +70,4 @@ export async function expectIdle(gateway: TestGateway): Promise<void> {
   await until(() => accounts.every(({ requests }) => requests === 0));
   for (const account of accounts) expect(account).toMatchObject(IDLE);
   expect(await gateway.metric("evenkeel_requests_in_flight")).toBe(0);
-}
-
-interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** Label values of these tests hold no escapes. */
-function parseSamples(text: string): Sample[] {
-  const samples: Sample[] = [];
-  for (const line of text.split("\n")) {
-    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
-    if (match === null) continue;
-    const [, name = "", labels = "", value = ""] = match;
-    const pairs = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, label, text]) => [label, text]);
-    samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
-  }
-  return samples;
 }

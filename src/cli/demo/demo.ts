@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type Config, readConfig } from "../../config/index.ts";
-import { seededRandom } from "../../core/index.ts";
+import { type Considered, findPolicy, seededRandom } from "../../core/index.ts";
 import { createEngineServer, type EngineServer } from "../../engine/index.ts";
 import { DECISION_CHANNEL, type DecisionMessage, type RunningServer, startServer } from "../../gateway/index.ts";
 import { DemoTraffic } from "./traffic.ts";
@@ -116,13 +116,13 @@ class DecisionWatch {
   #decided({ request, decision }: DecisionMessage): void {
     if (decision.kind !== "routed") return;
     const { endpoint, lease, explanation } = decision;
+    const rank = (one: Considered): number => (one.endpoint === endpoint.id ? Number.NEGATIVE_INFINITY : one.score);
     this.sent.set(endpoint.id, (this.sent.get(endpoint.id) ?? 0) + 1);
     this.latest.push({
       promptTokens: request.promptTokens,
       cachedTokens: request.promptTokens - lease.cost.prefillTokens,
       endpoint: endpoint.id,
-      reason: explanation.reason,
-      scores: explanation.considered,
+      scores: explanation.considered.toSorted((a, b) => rank(a) - rank(b)),
     });
     if (this.latest.length > DECISIONS_SHOWN) this.latest.shift();
   }
@@ -135,8 +135,10 @@ function picture(
   elapsedSeconds: number,
 ): DemoPicture {
   const balancer = server.runtime.pools[0]?.balancer;
+  const policy = balancer?.policyName ?? "";
   return {
-    policy: balancer?.policyName ?? "",
+    policy,
+    score: findPolicy(policy).score,
     elapsedSeconds,
     answered: traffic.answered,
     failed: traffic.failed,

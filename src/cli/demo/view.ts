@@ -3,6 +3,8 @@ import { styleText } from "node:util";
 /** What one picture of the demo shows. */
 export interface DemoPicture {
   readonly policy: string;
+  /** What the policy compares. */
+  readonly score: string;
   readonly elapsedSeconds: number;
   readonly answered: number;
   readonly failed: number;
@@ -29,22 +31,22 @@ export interface DemoDecision {
   readonly promptTokens: number;
   readonly cachedTokens: number;
   readonly endpoint: string;
-  readonly reason: string;
-  /** Best first: endpoint and what the policy compared. */
+  /** What the policy compared, the chosen one first, then the lowest. */
   readonly scores: readonly { readonly endpoint: string; readonly score: number }[];
 }
 
 /** The picture as lines of text, no wider than 100 columns. */
 export function renderDemo(picture: DemoPicture): string {
-  const { policy, elapsedSeconds, answered, failed, endpoints, decisions, curl } = picture;
+  const { policy, score, elapsedSeconds, answered, failed, endpoints, decisions, curl } = picture;
   const sent = endpoints.reduce((sum, endpoint) => sum + endpoint.sentRequests, 0);
+  const counts = `${elapsedSeconds.toFixed(0)} s  ${answered} answered${failed > 0 ? `  ${failed} failed` : ""}`;
   return [
-    `${bold("evenkeel demo")}  policy ${bold(policy)}  ${elapsedSeconds.toFixed(0)} s  ${answered} answered${failed > 0 ? `  ${failed} failed` : ""}`,
+    `${bold("evenkeel demo")}  policy ${bold(policy)}  ${counts}`,
     "",
     dim("endpoint    speed  learned tok/s   waiting  running   prefill   to decode   share of requests"),
     ...endpoints.map((endpoint) => endpointLine(endpoint, sent)),
     "",
-    dim("latest decisions (prompt tokens, cached part, chosen, what was compared)"),
+    dim(`latest decisions, by ${score}`),
     ...decisions.map(decisionLine),
     "",
     dim("send one yourself:"),
@@ -68,11 +70,11 @@ function endpointLine(endpoint: DemoEndpoint, sent: number): string {
   ].join("");
 }
 
-function decisionLine({ promptTokens, cachedTokens, endpoint, reason, scores }: DemoDecision): string {
+function decisionLine({ promptTokens, cachedTokens, endpoint, scores }: DemoDecision): string {
   const size = `${promptTokens} tok`.padStart(10);
   const cached = cachedTokens > 0 ? `(${cachedTokens} cached)`.padEnd(15) : " ".repeat(15);
   const compared = scores.map((one) => `${one.endpoint} ${shortNumber(one.score)}`).join("  ");
-  return `${size} ${cached} ${bold(endpoint.padEnd(9))} ${compared}  ${dim(reason)}`;
+  return `${size} ${cached} ${bold(endpoint.padEnd(9))} ${dim(compared)}`;
 }
 
 function shortNumber(value: number): string {

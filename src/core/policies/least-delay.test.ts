@@ -117,12 +117,28 @@ describe("least_delay", () => {
       expect(termsOf(fleet, "a", chat).stall).toBeCloseTo(0.08 * weight * 10 * CHAT_PREFILL_MS);
     });
 
+    it("counts the prompts of waiting requests as KV that will be in use", () => {
+      const fleet = new Fleet([{ id: "a", kvCapacityTokens: 2250 }]);
+      fleet.run("a", chat);
+      fleet.send("a", chat);
+      // 2001 of 2250 tokens are 89 %: hardly any of it is left.
+      expect(termsOf(fleet, "a", chat).stall).toBeCloseTo(((0.08 * (0.9 - 2001 / 2250)) / 0.3) * CHAT_PREFILL_MS);
+    });
+
     it("ends when decode batches are large enough to be bound by compute", () => {
       const fleet = new Fleet([{ id: "a" }]);
       times(330, () => fleet.run("a", chat));
       const { stall, slowdown } = termsOf(fleet, "a", chat);
       expect([stall, slowdown]).toEqual([0, 0]);
     });
+  });
+
+  it("counts the request's own compute in each step once decode batches are bound by compute", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    times(330, () => fleet.run("a", chat));
+    const stepMs = 1.5 + 0.0174 * 330 + 43e-6 * 330 * 1001 + (0.0044 + 0.0033) * 330;
+    const growMs = 43e-6 * 1050 + 0.0044 + 0.0033 + 0.0174;
+    expect(termsOf(fleet, "a", chat).decode).toBeCloseTo(0.3 * 100 * (stepMs + growMs));
   });
 
   it("prices a request without output by its prefill alone", () => {

@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest";
+import { costOf } from "./cost.ts";
+import type { Exclusion, RefusalReason } from "./decision.ts";
+import { type Endpoint, endpoint } from "./endpoint.ts";
+import { Ledger } from "./ledger.ts";
+import { type Member, Pool, refusalOf } from "./pool.ts";
+import { requestProfile } from "./request.ts";
+
+const REQUEST = requestProfile({ promptTokens: 100, model: "m" });
+
+function poolOf(...endpoints: (Pick<Endpoint, "id"> & Partial<Endpoint>)[]): Pool {
+  const pool = new Pool(new Ledger());
+  pool.setEndpoints(endpoints.map(endpoint));
+  return pool;
+}
+
+function member(pool: Pool, id: string): Member {
+  const found = pool.member(id);
+  if (found === undefined) throw new RangeError(id);
+  return found;
+}
+
+const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
+
+describe("membership", () => {
+  it("keeps the order given and finds members by id", () => {
+    const pool = poolOf({ id: "b" }, { id: "a" });
+    expect(pool.members.map(({ endpoint: { id } }) => id)).toEqual(["b", "a"]);
+    expect(pool.member("a")).toBe(pool.members[1]);
+    expect(pool.member("c")).toBeUndefined();
+  });
+
+  it("keeps all that was learned of an endpoint that stays, and takes its new facts", () => {
+    const pool = poolOf({ id: "a", tokensPerSecond: 100 }, { id: "b" });
+    const kept = member(pool, "a");
+    kept.prefixes.insert(prefix);
+    pool.setEndpoints([endpoint({ id: "c" }), endpoint({ id: "a", weight: 3, tokensPerSecond: 200 })]);
+    expect(member(pool, "a")).toBe(kept);
+    expect(kept.endpoint.weight).toBe(3);
+    expect(kept.speed.tokensPerSecond).toBe(200);
+    expect(kept.prefixes.size).toBe(4);
+    pool.setEndpoints([endpoint({ id: "a", kvCapacityTokens: 128 })]);
+    expect(kept.prefixes.size).toBe(2);
+  });
+
+  it("knows nothing of an endpoint that returns but the work that still runs there", () => {
+    const ledger = new Ledger();
+    const pool = new Pool(ledger);
+    pool.setEndpoints([endpoint({ id: "a" })]);
+    const before = member(pool, "a");
+    before.prefixes.insert(prefix);
+    before.isDraining = true;
+    ledger.open("a", costOf(REQUEST, 0), REQUEST.output, 0);
+    pool.setEndpoints([]);
+    pool.setEndpoints([endpoint({ id: "a" })]);
+    const after = member(pool, "a");
+    expect(after.prefixes.size).toBe(0);
+    expect(after.isDraining).toBe(false);
+    expect(after.account).toBe(before.account);
+    expect(after.account.requests).toBe(1);
+  });
+
+  it("takes an id that moved to another URL for another server", () => {
+    const pool = poolOf({ id: "a", url: "http://one" });
+    const before = member(pool, "a");
+    before.prefixes.insert(prefix);
+    before.availability = "down";
+    pool.setEndpoints([endpoint({ id: "a", url: "http://two" })]);
+    expect(member(pool, "a").prefixes.size).toBe(0);
+    expect(member(pool, "a").availability).toBe("unknown");
+  });
+
+  it("refuses two endpoints of one id and stays as it was", () => {
+    const pool = poolOf({ id: "a" });
+    expect(() => pool.setEndpoints([endpoint({ id: "b" }), endpoint({ id: "b" })])).toThrow('the id "b"');
+    expect(pool.members.map(({ endpoint: { id } }) => id)).toEqual(["a"]);
+  });
+});
+
+describe("a member", () => {
+  it("has the KV capacity that is configured, else the one reported, else none", () => {
+    const signals = { kvCapacityTokens: 500 } as Member["signals"];
+    const pool = poolOf({ id: "a", kvCapacityTokens: 1000 }, { id: "b" });
+    for (const each of pool.members) each.signals = signals;
+    expect(pool.members.map(({ kvCapacityTokens }) => kvCapacityTokens)).toEqual([1000, 500]);
+    member(pool, "b").signals = undefined;
+    expect(member(pool, "b").kvCapacityTokens).toBeUndefined();
+  });
+
+  it.each([
+    [undefined, 1000, 0],
+    [{ ...prefix, tokensPerBlock: 50 }, 230, 200],
+    // The last token of a prompt is computed, whatever is cached.
+    [prefix, 256, 255],
+    [prefix, 0, 0],
+  ])("of prefix %j in a prompt of %d tokens believes %d cached", (asked, promptTokens, expected) => {
+    const pool = poolOf({ id: "a" });
+    member(pool, "a").prefixes.insert(prefix);
+    expect(member(pool, "a").cachedTokens({ ...REQUEST, prefix: asked, promptTokens })).toBe(expected);
+  });
+});
+
+describe("who may take a request", () => {
+  it.each<[string, (member: Member) => void, Exclusion | undefined]>([
+    ["is not known yet", () => {}, undefined],
+    ["is ready", (each) => void (each.availability = "ready"), undefined],
+    ["is down", (each) => void (each.availability = "down"), "down"],
+    ["is loading", (each) => void (each.availability = "loading"), "loading"],
+    ["refuses our key", (each) => void (each.availability = "auth_failed"), "auth_failed"],
+    ["drains", (each) => void (each.isDraining = true), "draining"],
+    ["has weight 0", (each) => void (each.endpoint = { ...each.endpoint, weight: 0 }), "weight_zero"],
+    ["serves the model", (each) => void (each.models = new Set(["m", "n"])), undefined],
+    ["serves other models", (each) => void (each.models = new Set(["n"])), "model_not_served"],
+    [
+      "serves other models and is down",
+      (each) => {
+        each.models = new Set(["n"]);
+        each.availability = "down";
+      },
+      "model_not_served",
+    ],
+  ])("an endpoint that %s", (_, prepare, why) => {
+    const pool = poolOf({ id: "a" });
+    prepare(member(pool, "a"));
+    const { members, excluded } = pool.eligible(REQUEST, [], undefined);
+    expect(members).toHaveLength(why === undefined ? 1 : 0);
+    expect(excluded).toEqual(why === undefined ? [] : [{ endpoint: "a", why }]);
+  });
+
+  it("any endpoint, when the request names no model", () => {
+    const pool = poolOf({ id: "a" });
+    member(pool, "a").models = new Set(["n"]);
+    expect(pool.eligible({ ...REQUEST, model: "" }, [], undefined).members).toHaveLength(1);
+  });
+
+  it("neither those that were tried nor those the policy has no room on, in that order", () => {
+    const pool = poolOf({ id: "a" }, { id: "b" }, { id: "c" });
+    const { members, excluded } = pool.eligible(REQUEST, ["a"], (_, { endpoint: { id } }) => id === "c");
+    expect(members.map(({ endpoint: { id } }) => id)).toEqual(["c"]);
+    expect(excluded).toEqual([
+      { endpoint: "a", why: "tried" },
+      { endpoint: "b", why: "no_room" },
+    ]);
+  });
+});
+
+describe("refusalOf", () => {
+  it.each<[Exclusion[], RefusalReason]>([
+    [[], "no_endpoint"],
+    [["weight_zero"], "no_endpoint"],
+    [["draining", "weight_zero"], "no_endpoint"],
+    [["model_not_served"], "model_not_served"],
+    [["model_not_served", "draining"], "no_endpoint"],
+    [["model_not_served", "weight_zero"], "no_endpoint"],
+    [["down"], "unavailable"],
+    [["loading"], "unavailable"],
+    [["auth_failed"], "unavailable"],
+    [["down", "model_not_served", "draining"], "unavailable"],
+    [["tried"], "exhausted"],
+    [["tried", "down", "model_not_served"], "exhausted"],
+    [["no_room"], "saturated"],
+    [["no_room", "tried", "down", "draining"], "saturated"],
+  ])("of %j is %s", (whys, reason) => {
+    expect(refusalOf(whys.map((why) => ({ endpoint: "a", why })))).toBe(reason);
+  });
+});

@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Runtime } from "../runtime/index.ts";
+import { ClientStream } from "./client-stream.ts";
+import { errorBody } from "./error-answer.ts";
+import type { ErrorCode, ErrorDetails } from "./errors.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import { requestIdHeaders, requestIdOf } from "./headers.ts";
+import type { GatewayMetrics } from "./metrics.ts";
+import { modelByName, modelList } from "./models.ts";
+import type { Route } from "./routes.ts";
+
+/** Answers that need neither a body nor an endpoint: the models, and refusals at the door. */
+export class LocalAnswers {
+  readonly #runtime: Runtime;
+  readonly #metrics: GatewayMetrics;
+
+  constructor({ runtime, metrics }: GatewayParts) {
+    this.#runtime = runtime;
+    this.#metrics = metrics;
+  }
+
+  /** Whether a path is one of the model list's. */
+  static serves(path: string): boolean {
+    return path === MODELS_PATH || path.startsWith(`${MODELS_PATH}/`);
+  }
+
+  models(request: IncomingMessage, response: ServerResponse, path: string): void {
+    const refuse = (code: ErrorCode, details: ErrorDetails): void =>
+      this.refuse(request, response, MODELS_ROUTE, code, details);
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return refuse("method_not_allowed", { path, allowedMethods: ["GET", "HEAD"] });
+    }
+    const list = modelList(this.#runtime);
+    if (list === undefined) return refuse("no_available_endpoint", { cause: "No endpoint has told its models yet." });
+    const name = path === MODELS_PATH ? undefined : decodeName(path.slice(MODELS_PATH.length + 1));
+    const found = name === undefined ? list : modelByName(this.#runtime, name);
+    if (found === undefined) {
+      return refuse("model_not_found", { model: name, knownModels: this.#runtime.directory.names });
+    }
+    const body = Buffer.from(JSON.stringify(found));
+    const headers = ["content-type", "application/json", "content-length", String(body.length)];
+    this.#answer(response, 200, [...headers, ...requestIdHeaders(requestIdOf(request.headers), undefined)], body);
+    this.#metrics.answeredLocally(MODELS_ROUTE, "ok");
+  }
+
+  /** @param route The route or, where there is none that is balanced, what metrics call it. */
+  refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    route: Route | typeof MODELS_ROUTE | typeof OTHER_ROUTE,
+    code: ErrorCode,
+    details: ErrorDetails,
+  ): void {
+    const requestId = requestIdOf(request.headers);
+    const dialect = typeof route === "string" ? undefined : route.dialect;
+    const { status, headers, body } = errorBody(dialect, code, { ...details, requestId });
+    // A client that waits for leave to send its body may now send it or not: the next request could not be told apart.
+    if (request.headers.expect !== undefined) response.shouldKeepAlive = false;
+    this.#answer(response, status, [...Object.entries(headers).flat(), ...requestIdHeaders(requestId, dialect)], body);
+    this.#metrics.answeredLocally(dialect ?? String(route), code);
+  }
+
+  #answer(response: ServerResponse, status: number, headers: string[], body: Buffer): void {
+    new ClientStream(response, () => this.#runtime.isDraining).answer(status, headers, body);
+  }
+}
+
+const MODELS_PATH = "/v1/models";
+const MODELS_ROUTE = "models";
+/** What metrics call the route of every path that is none. */
+export const OTHER_ROUTE = "other";
+
+/** A name that is not valid percent-encoding is taken as it stands: no such model exists. */
+function decodeName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,22 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { GatewayMetrics } from "../src/gateway/metrics.ts";
+import { Runtime } from "../src/runtime/index.ts";
+import { testConfig } from "./support/test-config.ts";
+
+describe("docs/metrics.md", () => {
+  it("lists exactly the metrics there are, with their types and labels", async () => {
+    const { registry } = new GatewayMetrics(new Runtime(testConfig(["http://127.0.0.1:1"])));
+    const existing = registry.getMetricsAsArray().map((metric) => {
+      // prom-client keeps what a metric was declared with on the object, but types only a part of it.
+      const { name, type, labelNames } = metric as unknown as { name: string; type: string; labelNames: string[] };
+      return `${name} ${type} ${labelNames.join(" ")}`.trim();
+    });
+    const page = readFileSync(new URL("../docs/metrics.md", import.meta.url), "utf8");
+    const rows = [...page.matchAll(/^\| `(evenkeel_\w+)` \| (\w+) \| ([^|]*)\|/gm)];
+    const listed = rows.map(([, name, type, labels]) =>
+      `${name} ${type} ${(labels ?? "").replaceAll(/[`,]/g, "").trim()}`.trim(),
+    );
+    expect(listed.sort()).toEqual(existing.sort());
+  });
+});

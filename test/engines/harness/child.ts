@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A program under test, in a process of its own. */
+export class Child {
+  readonly #process: ChildProcess;
+  readonly #exited: Promise<void>;
+  #log = "";
+
+  constructor(command: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    this.#process = spawn(command, args, {
+      env: { ...process.env, ...environment },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.#process.stdout?.on("data", (chunk) => this.#keep(chunk));
+    this.#process.stderr?.on("data", (chunk) => this.#keep(chunk));
+    this.#exited = new Promise((resolve) => {
+      this.#process.once("exit", () => resolve());
+      this.#process.once("error", (error) => {
+        this.#keep(String(error));
+        resolve();
+      });
+    });
+    // A run that is cut short must not leave engines behind.
+    process.once("exit", () => this.#process.kill("SIGKILL"));
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.#process.pid !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
+  /** What it wrote so far, on either output. */
+  get log(): string {
+    return this.#log;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process.kill(name);
+  }
+
+  /** Waits until it has ended by itself or by a signal. */
+  exited(): Promise<void> {
+    return this.#exited;
+  }
+
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    await this.#exited;
+  }
+
+  /** Waits until `url` answers 200. @throws when the program ends before. */
+  async answersAt(url: string): Promise<void> {
+    while (this.isRunning) {
+      if (await isWell(url)) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`${this.#process.spawnfile} ended before ${url} answered:\n${this.#log}`);
+  }
+
+  #keep(chunk: Buffer | string): void {
+    this.#log += chunk.toString();
+  }
+}
+
+async function isWell(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(1_000) });
+    await response.arrayBuffer();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}
+
+/** A port that was free a moment ago: engines want theirs named, and keep it over a restart. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
