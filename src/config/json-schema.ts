@@ -3,10 +3,10 @@ import type { PolicyDefinition } from "../core/index.ts";
 import { configSchema } from "./schema.ts";
 
 /** The JSON Schema of a configuration file, for editors. */
-export function configJsonSchema(policies: readonly PolicyDefinition[]): object {
+export function configJsonSchema(policies: readonly PolicyDefinition[]): z.core.JSONSchema.JSONSchema {
   const { $schema, ...schema } = z.toJSONSchema(configSchema(policies), { io: "input", override: forEditors });
   return {
-    $schema,
+    ...($schema === undefined ? {} : { $schema }),
     title: "evenkeel configuration",
     ...schema,
     $defs: { variable: { type: "string", pattern: "\\$\\{", description: "Filled in from the environment." } },

@@ -58,8 +58,7 @@ export class ClientStream {
     this.#head = { status, headers };
     this.#commit();
     // A client that was not given leave to send its body sends none.
-    const isSending = !req.complete && req.headers.expect === undefined;
-    if (!isSending || this.#response.shouldKeepAlive) this.#response.end(body);
+    if (req.complete || req.headers.expect !== undefined) this.#response.end(body);
     else this.#endAfterRest(req, body);
     // What is left of the request's body is read away, so that the connection can carry the next request.
     req.resume();
@@ -104,7 +103,7 @@ export class ClientStream {
 
   /**
    * Closing a connection that has unread bytes resets it, and a reset may overtake the answer. So the answer is sent
-   * in full, and the connection closed when the client has stopped sending or has had time to.
+   * in full, and ended when the client has stopped sending or has had time to.
    */
   #endAfterRest(request: IncomingMessage, body: Buffer): void {
     this.#response.write(body);

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { exchange } from "../../support/http-client.ts";
+import { type BalancedLlama, startBalancedLlama } from "../harness/balanced-llama.ts";
 import { type ChatEvent, chatEventsOf, chatTextOf, eventsOf } from "../harness/events.ts";
-import { LLAMA_MODEL, LlamaServer, SLOT_CONTEXT } from "../harness/llama-server.ts";
-import { Serve } from "../harness/serve.ts";
+import { LLAMA_MODEL, SLOT_CONTEXT } from "../harness/llama-server.ts";
 
-let engines: LlamaServer[];
-let serve: Serve;
+let engines: BalancedLlama["engines"];
+let serve: BalancedLlama["serve"];
 
 beforeAll(async () => {
-  engines = await LlamaServer.startSeveral(2);
-  serve = await Serve.start(engines.map(({ url }) => url));
-});
-
-afterAll(async () => {
-  await serve?.stop();
-  for (const engine of engines ?? []) await engine.kill();
+  const fleet = await startBalancedLlama();
+  ({ engines, serve } = fleet);
+  return fleet.stop;
 });
 
 /** Greedy, and never at an end of its own: the same text on every server, and as long as asked for. */
@@ -124,19 +120,14 @@ it.each(["/v1/embeddings", "/v1/rerank"])("passes on that %s is not supported he
 });
 
 it("embeds where the server does", async () => {
-  const embedders = await LlamaServer.startSeveral(1, { embeddings: true });
-  const embedding = await Serve.start(embedders.map(({ url }) => url));
-  try {
-    const body = { model: LLAMA_MODEL, input: ["a keel", "a sail"] };
-    const { status, text } = await exchange(`${embedding.url}/v1/embeddings`, { body });
-    expect(status).toBe(200);
-    const { data, usage } = JSON.parse(text) as { data: { embedding: number[] }[]; usage: { prompt_tokens: number } };
-    expect(data.map(({ embedding: vector }) => vector.length)).toEqual([64, 64]);
-    expect(await embedding.metric("prompt_tokens_total")).toBe(usage.prompt_tokens);
-  } finally {
-    await embedding.stop();
-    for (const embedder of embedders) await embedder.kill();
-  }
+  const embedders = await startBalancedLlama({ count: 1, embeddings: true });
+  onTestFinished(embedders.stop);
+  const body = { model: LLAMA_MODEL, input: ["a keel", "a sail"] };
+  const { status, text } = await exchange(`${embedders.serve.url}/v1/embeddings`, { body });
+  expect(status).toBe(200);
+  const { data, usage } = JSON.parse(text) as { data: { embedding: number[] }[]; usage: { prompt_tokens: number } };
+  expect(data.map(({ embedding }) => embedding.length)).toEqual([64, 64]);
+  expect(await embedders.serve.metric("prompt_tokens_total")).toBe(usage.prompt_tokens);
 });
 
 describe("a prompt that is longer than a slot's context", () => {
