@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     trace: { type: "string", default: DEFAULT_TRACE },
     minutes: { type: "string", default: "15" },
-    speedup: { type: "string", default: "12" },
+    speedup: { type: "string", default: "15" },
     policies: { type: "string", default: "all" },
     seed: { type: "string", default: "1" },
     json: { type: "boolean", default: false },

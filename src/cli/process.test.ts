@@ -23,7 +23,17 @@ async function startBalancer(): Promise<{ readonly child: ChildProcess; readonly
   const engine = createEngineServer({ listen: "127.0.0.1:0", model: "m" });
   closers.push(() => engine.close());
   const { url } = await engine.listen();
-  const child = start(["serve", "--listen", "127.0.0.1:0", "--admin", "off", "--endpoint", url, "--log-format", "json"]);
+  const child = start([
+    "serve",
+    "--listen",
+    "127.0.0.1:0",
+    "--admin",
+    "off",
+    "--endpoint",
+    url,
+    "--log-format",
+    "json",
+  ]);
   let output = "";
   for await (const chunk of child.stdout ?? []) {
     output += chunk;
@@ -34,7 +44,13 @@ async function startBalancer(): Promise<{ readonly child: ChildProcess; readonly
 }
 
 function generate(url: string, tokens: number): Promise<Response> {
-  const body = JSON.stringify({ model: "m", stream: true, max_tokens: tokens, ignore_eos: true, messages: [{ role: "user", content: "Go on" }] });
+  const body = JSON.stringify({
+    model: "m",
+    stream: true,
+    max_tokens: tokens,
+    ignore_eos: true,
+    messages: [{ role: "user", content: "Go on" }],
+  });
   return fetch(`${url}/v1/chat/completions`, { method: "POST", headers: { "content-type": "application/json" }, body });
 }
 
@@ -71,6 +87,8 @@ describe("the process", () => {
       errors += chunk;
     });
     expect(await exitCode(child)).toBe(1);
-    expect(errors).toBe(`error: cannot listen on 127.0.0.1:${port}: the address is in use; choose another, or stop what has it\n`);
+    expect(errors).toBe(
+      `error: cannot listen on 127.0.0.1:${port}: the address is in use; choose another, or stop what has it\n`,
+    );
   });
 });

@@ -36,10 +36,10 @@ export interface LogConfig {
 }
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const LOG_FORMATS = ["auto", "json", "pretty"] as const;
-export type LogFormat = (typeof LOG_FORMATS)[number];
+type LogFormat = (typeof LOG_FORMATS)[number];
 
 /** `header:NAME` with the name in lower case, or `body:PATH` with a dotted path into the JSON body. */
 export type SessionKeySource = `header:${string}` | `body:${string}`;

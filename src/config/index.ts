@@ -2,15 +2,9 @@ export type {
   Config,
   EndpointConfig,
   HealthConfig,
-  Limits,
   ListenAddress,
   LogConfig,
-  LogFormat,
-  LogLevel,
-  PolicyConfig,
   PoolConfig,
-  SessionKeySource,
-  Timeouts,
 } from "./config.ts";
 export { type Setting, settingsOf, valuesOf } from "./declaration.ts";
 export type { Environment } from "./interpolation.ts";
@@ -18,8 +12,6 @@ export { configJsonSchema } from "./json-schema.ts";
 export { formatListenAddress } from "./listen-address.ts";
 export { loadConfig, readConfig } from "./load-config.ts";
 export { type Checked, formatProblem, type Problem } from "./problem.ts";
-export { type Flags, readSettings, type Sources } from "./read-settings.ts";
+export { type Flags, readSettings } from "./read-settings.ts";
 export { configReference } from "./reference.ts";
 export { configSchema } from "./schema.ts";
-export { Secret } from "./secret.ts";
-export type { SourceFile } from "./yaml-file.ts";

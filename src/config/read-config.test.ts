@@ -83,7 +83,7 @@ describe("a configuration", () => {
           "firstByteMs": 600000,
           "idleMs": 60000,
           "keepAliveMs": 75000,
-          "upstreamKeepAliveMs": 4000,
+          "upstreamKeepAliveMs": 3000,
         },
       }
     `);
@@ -246,7 +246,6 @@ pools:
 `;
     expect(reportOf(text)).toMatchInlineSnapshot(`
       "
-      evenkeel.yaml: admin is 127.0.0.1:9090 by default, expected another address than listen
       evenkeel.yaml:3:12: endpoints is a list, expected nothing here: it goes into a pool, as there are \`pools\`
       evenkeel.yaml:7:33: pools[0].aliases.faster is "fast", expected a model, not another alias
       evenkeel.yaml:7:42: pools[0].aliases.t is "s", expected a name that nothing else has (pools[0].models[1] has it)
@@ -260,6 +259,7 @@ pools:
       evenkeel.yaml:14:22: pools[1].aliases.fast is "s", expected a name that nothing else has (pools[0].aliases.fast has it)
       evenkeel.yaml:15:16: pools[1].endpoints is an empty list, expected a list of at least one
       evenkeel.yaml:16:5: pools[2].name is missing, expected up to 64 of letters, digits and . _ -
+      evenkeel.yaml: admin is 127.0.0.1:9090 by default, expected another address than listen
       "
     `);
   });
@@ -322,8 +322,8 @@ endpoints:
     });
     expect(problems.map(formatProblem)).toMatchInlineSnapshot(`
       [
-        "--attempts: attempts is "many", expected a number",
         "--endpoint: endpoints[1] is "b", expected an http:// or https:// URL, or host:port",
+        "--attempts: attempts is "many", expected a number",
         "EVENKEEL_LOG_LEVEL: log.level is "loud", expected one of trace, debug, info, warn, error, fatal, silent",
       ]
     `);

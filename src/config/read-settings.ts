@@ -47,9 +47,16 @@ export function readSettings<Value>(
   return parsed.success && problems.length === 0 ? { ok: true, value: parsed.data } : { ok: false, problems };
 }
 
-/** In the order of the file, which is the order in which they will be mended; others keep theirs. */
+/** In the order of the file, which is the order in which they will be mended; what has no line comes after, as it was. */
 function byPlace(a: Problem, b: Problem): number {
-  return (a.source ?? "").localeCompare(b.source ?? "", "en", { numeric: true });
+  const [lineA, columnA] = lineAndColumn(a);
+  const [lineB, columnB] = lineAndColumn(b);
+  return lineA - lineB || columnA - columnB;
+}
+
+function lineAndColumn({ source = "" }: Problem): readonly [number, number] {
+  const [, line, column] = /:(\d+):(\d+)$/.exec(source) ?? [];
+  return [Number(line ?? Number.MAX_SAFE_INTEGER), Number(column ?? 0)];
 }
 
 interface Given {

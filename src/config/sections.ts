@@ -6,8 +6,8 @@ import { duration, durationOrOff } from "./duration.ts";
 /** Most front ends keep idle connections for 60 s: closing ours earlier would answer their next request with a reset. */
 const KEEP_ALIVE = "75s";
 
-/** Below the 5 s after which uvicorn, the HTTP server of most engines, closes an idle connection. */
-const UPSTREAM_KEEP_ALIVE = "4s";
+/** Below the 4 s after which a vLLM server was first seen to close an idle connection; uvicorn's own limit is 5 s. */
+const UPSTREAM_KEEP_ALIVE = "3s";
 
 export const timeouts: z.ZodType<Timeouts> = z
   .strictObject({

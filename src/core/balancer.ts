@@ -148,7 +148,7 @@ export class Balancer {
   }
 
   #weigh(request: RequestProfile, nowMs: number, tried: readonly string[], random: Random): Weighed {
-    const { members, excluded } = this.#pool.eligible(request, tried, this.#policy.hasRoom);
+    const { members, excluded } = this.#pool.eligible(request, tried, this.#policy);
     if (!isNonEmpty(members)) {
       const explanation = { policy: this.policyName, reason: "no endpoint can take it", considered: [], excluded };
       return { chosen: undefined, explanation };

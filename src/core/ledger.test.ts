@@ -118,15 +118,18 @@ describe("a lease", () => {
     expect(account.outputTokens).toBe(0);
   });
 
-  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])("refuses progress of %d tokens and stays as it was", (tokens) => {
-    const ledger = new Ledger();
-    const lease = open(ledger);
-    lease.firstToken(1);
-    const before = holdings(ledger.account("a"));
-    expect(() => lease.progress(tokens, 2)).toThrow(RangeError);
-    expect(holdings(ledger.account("a"))).toEqual(before);
-    expect(lease.generatedTokens).toBe(1);
-  });
+  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    "refuses progress of %d tokens and stays as it was",
+    (tokens) => {
+      const ledger = new Ledger();
+      const lease = open(ledger);
+      lease.firstToken(1);
+      const before = holdings(ledger.account("a"));
+      expect(() => lease.progress(tokens, 2)).toThrow(RangeError);
+      expect(holdings(ledger.account("a"))).toEqual(before);
+      expect(lease.generatedTokens).toBe(1);
+    },
+  );
 
   it("refuses an expectation that is not a number, and stays as it was", () => {
     const ledger = new Ledger();
@@ -134,17 +137,15 @@ describe("a lease", () => {
     expect(() => lease.firstToken(1)).toThrow(RangeError);
   });
 
-  it.each([
-    { prefillTokens: -1 },
-    { prefillPairs: 0.3 },
-    { promptTokens: Number.NaN },
-    { decodeTokens: 1.5 },
-  ])("is not opened for a cost with %j", (wrong) => {
-    const ledger = new Ledger();
-    const account = ledger.account("a");
-    expect(() => ledger.open("a", { ...cost(10), ...wrong }, fixedOutput(10), 0)).toThrow(RangeError);
-    expect(holdings(account)).toEqual(IDLE);
-  });
+  it.each([{ prefillTokens: -1 }, { prefillPairs: 0.3 }, { promptTokens: Number.NaN }, { decodeTokens: 1.5 }])(
+    "is not opened for a cost with %j",
+    (wrong) => {
+      const ledger = new Ledger();
+      const account = ledger.account("a");
+      expect(() => ledger.open("a", { ...cost(10), ...wrong }, fixedOutput(10), 0)).toThrow(RangeError);
+      expect(holdings(account)).toEqual(IDLE);
+    },
+  );
 });
 
 describe("an account", () => {

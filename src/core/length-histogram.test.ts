@@ -56,7 +56,9 @@ describe("LengthHistogram", () => {
         const inBin = lengths.filter((candidate) => Math.abs(Math.log2((candidate + 1) / (tokens + 1))) <= 0.25).length;
         const faded = 1 - 2 ** (-lengths.length / 1000) + 1e-9;
         expect(Math.abs(weight - ahead.length)).toBeLessThanOrEqual(inBin + faded * lengths.length);
-        expect(Math.abs(excess - trueExcess)).toBeLessThanOrEqual(inBin * (0.19 * (tokens + 1) + 1) + faded * trueExcess);
+        expect(Math.abs(excess - trueExcess)).toBeLessThanOrEqual(
+          inBin * (0.19 * (tokens + 1) + 1) + faded * trueExcess,
+        );
       }),
       { numRuns: 500 },
     );

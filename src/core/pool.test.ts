@@ -101,28 +101,21 @@ describe("a member", () => {
 });
 
 describe("who may take a request", () => {
-  it.each<[string, (member: Member) => void, Exclusion | undefined]>([
-    ["is not known yet", () => {}, undefined],
-    ["is ready", (each) => void (each.availability = "ready"), undefined],
-    ["is down", (each) => void (each.availability = "down"), "down"],
-    ["is loading", (each) => void (each.availability = "loading"), "loading"],
-    ["refuses our key", (each) => void (each.availability = "auth_failed"), "auth_failed"],
-    ["drains", (each) => void (each.isDraining = true), "draining"],
-    ["has weight 0", (each) => void (each.endpoint = { ...each.endpoint, weight: 0 }), "weight_zero"],
-    ["serves the model", (each) => void (each.models = new Set(["m", "n"])), undefined],
-    ["serves other models", (each) => void (each.models = new Set(["n"])), "model_not_served"],
-    [
-      "serves other models and is down",
-      (each) => {
-        each.models = new Set(["n"]);
-        each.availability = "down";
-      },
-      "model_not_served",
-    ],
-  ])("an endpoint that %s", (_, prepare, why) => {
+  it.each<[string, Partial<Member>, Exclusion | undefined]>([
+    ["is not known yet", {}, undefined],
+    ["is ready", { availability: "ready" }, undefined],
+    ["is down", { availability: "down" }, "down"],
+    ["is loading", { availability: "loading" }, "loading"],
+    ["refuses our key", { availability: "auth_failed" }, "auth_failed"],
+    ["drains", { isDraining: true }, "draining"],
+    ["has weight 0", { endpoint: endpoint({ id: "a", weight: 0 }) }, "weight_zero"],
+    ["serves the model", { models: new Set(["m", "n"]) }, undefined],
+    ["serves other models", { models: new Set(["n"]) }, "model_not_served"],
+    ["serves other models and is down", { models: new Set(["n"]), availability: "down" }, "model_not_served"],
+  ])("an endpoint that %s", (_, state, why) => {
     const pool = poolOf({ id: "a" });
-    prepare(member(pool, "a"));
-    const { members, excluded } = pool.eligible(REQUEST, [], undefined);
+    Object.assign(member(pool, "a"), state);
+    const { members, excluded } = pool.eligible(REQUEST, [], {});
     expect(members).toHaveLength(why === undefined ? 1 : 0);
     expect(excluded).toEqual(why === undefined ? [] : [{ endpoint: "a", why }]);
   });
@@ -130,12 +123,14 @@ describe("who may take a request", () => {
   it("any endpoint, when the request names no model", () => {
     const pool = poolOf({ id: "a" });
     member(pool, "a").models = new Set(["n"]);
-    expect(pool.eligible({ ...REQUEST, model: "" }, [], undefined).members).toHaveLength(1);
+    expect(pool.eligible({ ...REQUEST, model: "" }, [], {}).members).toHaveLength(1);
   });
 
   it("neither those that were tried nor those the policy has no room on, in that order", () => {
     const pool = poolOf({ id: "a" }, { id: "b" }, { id: "c" });
-    const { members, excluded } = pool.eligible(REQUEST, ["a"], (_, { endpoint: { id } }) => id === "c");
+    const { members, excluded } = pool.eligible(REQUEST, ["a"], {
+      hasRoom: (_, { endpoint: { id } }) => id === "c",
+    });
     expect(members.map(({ endpoint: { id } }) => id)).toEqual(["c"]);
     expect(excluded).toEqual([
       { endpoint: "a", why: "tried" },

@@ -84,12 +84,12 @@ export class Pool {
     this.#ordered = [...members.values()];
   }
 
-  /** Every member is either in the one list or in the other. @param hasRoom The policy's; undefined: always. */
-  eligible(request: RequestProfile, tried: readonly string[], hasRoom: Policy["hasRoom"]): Eligibility {
+  /** Every member is in one of the two lists. */
+  eligible(request: RequestProfile, tried: readonly string[], policy: Pick<Policy, "hasRoom">): Eligibility {
     const members: Member[] = [];
     const excluded: { endpoint: string; why: Exclusion }[] = [];
     for (const member of this.#ordered) {
-      const why = exclusionOf(member, request, tried) ?? (hasRoom?.(request, member) === false ? "no_room" : undefined);
+      const why = exclusionOf(member, request, tried, policy);
       if (why === undefined) members.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why });
     }
@@ -111,13 +111,18 @@ export class Pool {
 }
 
 /** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
-function exclusionOf(member: Member, request: RequestProfile, tried: readonly string[]): Exclusion | undefined {
+function exclusionOf(
+  member: Member,
+  request: RequestProfile,
+  tried: readonly string[],
+  policy: Pick<Policy, "hasRoom">,
+): Exclusion | undefined {
   if (!serves(member, request.model)) return "model_not_served";
   if (member.isDraining) return "draining";
   if (member.endpoint.weight === 0) return "weight_zero";
   if (!takesTraffic(member.availability)) return member.availability;
   if (tried.includes(member.endpoint.id)) return "tried";
-  return undefined;
+  return policy.hasRoom?.(request, member) === false ? "no_room" : undefined;
 }
 
 /** A request that names no model leaves the choice to the engine. */

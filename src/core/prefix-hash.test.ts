@@ -52,11 +52,23 @@ describe("the chain of hashes", () => {
 
   const filler = "z".repeat(BLOCK_UNITS);
   it.each([
-    [["ab", filler], ["a", "b", filler]],
-    [["a", filler], ["a\0", filler]],
+    [
+      ["ab", filler],
+      ["a", "b", filler],
+    ],
+    [
+      ["a", filler],
+      ["a\0", filler],
+    ],
     [["", filler], [filler]],
-    [["a", "", filler], ["a", filler]],
-    [["abc", "d", filler], ["ab", "cd", filler]],
+    [
+      ["a", "", filler],
+      ["a", filler],
+    ],
+    [
+      ["abc", "d", filler],
+      ["ab", "cd", filler],
+    ],
   ])("tells the parts %j and %j apart", (one, other) => {
     expect(hashes(one)[0]).not.toBe(hashes(other)[0]);
   });

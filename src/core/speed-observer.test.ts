@@ -123,10 +123,9 @@ describe("decoding", () => {
     bench.running();
     const timer = bench.observer.decoding(0);
     const newcomer = bench.open(2000, 1);
-    let nowMs = 0;
-    for (let i = 0; i < 40; i++) bench.observer.decoded(timer, 1, (nowMs += STEP_MS));
+    for (let i = 1; i <= 40; i++) bench.observer.decoded(timer, 1, i * STEP_MS);
     expect(bench.speed.samples).toBe(0);
-    nowMs += ownMs(2000) - PRIOR_COEFFICIENTS.weightsMs;
+    const nowMs = 40 * STEP_MS + ownMs(2000) - PRIOR_COEFFICIENTS.weightsMs;
     bench.firstToken(newcomer, nowMs);
     bench.observer.decoded(timer, 1, nowMs);
     expect(bench.speed.decodeScale).toBeCloseTo(1, 1);

@@ -42,6 +42,7 @@ export class SpeedObserver {
   #doneSteps = 0;
   #batch: Batch | undefined;
   #placeFreedMs = Number.NEGATIVE_INFINITY;
+  #observedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(account: Account, speed: EngineSpeed) {
     this.#account = account;
@@ -91,10 +92,8 @@ export class SpeedObserver {
     this.add(timer, tokens);
     timer.lastMs = nowMs;
     // While somebody waits, prefill may be under way that is not counted yet.
-    if (this.#account.waitingRequests > 0 || timer.tokens < STRETCH_TOKENS) return;
-    if (nowMs - timer.startMs < STRETCH_MS) return;
-    this.#observe(timer, timer.tokens, nowMs - timer.startMs);
-    Object.assign(timer, this.decoding(nowMs));
+    if (this.#account.waitingRequests > 0 || nowMs - timer.startMs < STRETCH_MS) return;
+    if (this.#observe(timer, timer.tokens, nowMs - timer.startMs, nowMs)) Object.assign(timer, this.decoding(nowMs));
   }
 
   /** Adds tokens to a stretch without looking at the time. */
@@ -106,7 +105,7 @@ export class SpeedObserver {
 
   /** No more tokens will come: what the last stretch has is used, if it is enough. */
   decodingEnded(timer: DecodeTimer): void {
-    if (timer.tokens >= STRETCH_TOKENS) this.#observe(timer, timer.tokens, timer.lastMs - timer.startMs);
+    this.#observe(timer, timer.tokens, timer.lastMs - timer.startMs, timer.lastMs);
   }
 
   /**
@@ -114,9 +113,8 @@ export class SpeedObserver {
    * holds the tokens that were projected; with none, the endpoint is taken to have been as it is now.
    */
   decodedUnseen(timer: DecodeTimer, outputTokens: number, nowMs: number): void {
-    if (outputTokens < STRETCH_TOKENS) return;
     if (timer.tokens === 0) this.add(timer, outputTokens);
-    this.#observe(timer, outputTokens, nowMs - timer.startMs);
+    this.#observe(timer, outputTokens, nowMs - timer.startMs, nowMs);
   }
 
   #count({ prefillTokens, prefillPairs }: Cost, steps: number): void {
@@ -150,7 +148,10 @@ export class SpeedObserver {
     if (batch.isClean) this.#speed.observePrefill(batch, lastMs - startMs);
   }
 
-  #observe(timer: DecodeTimer, tokens: number, observedMs: number): void {
+  /** False: too short, or too soon after another to say anything new: the streams of an endpoint share its steps. */
+  #observe(timer: DecodeTimer, tokens: number, observedMs: number, nowMs: number): boolean {
+    if (tokens < STRETCH_TOKENS || nowMs - this.#observedAtMs < STRETCH_MS) return false;
+    this.#observedAtMs = nowMs;
     const stretch = {
       tokens,
       sequences: timer.sequences / timer.tokens,
@@ -160,6 +161,7 @@ export class SpeedObserver {
       prefillSteps: this.#doneSteps - timer.doneSteps,
     };
     this.#speed.observeDecode(stretch, observedMs);
+    return true;
   }
 }
 

@@ -15,15 +15,16 @@ export class Child {
     });
     this.#process.stdout?.on("data", (chunk) => this.#keep(chunk));
     this.#process.stderr?.on("data", (chunk) => this.#keep(chunk));
-    this.#exited = new Promise((resolve) => {
+    // A run that is cut short must not leave engines behind.
+    const endWithUs = (): void => void this.#process.kill("SIGKILL");
+    process.once("exit", endWithUs);
+    this.#exited = new Promise<void>((resolve) => {
       this.#process.once("exit", () => resolve());
       this.#process.once("error", (error) => {
         this.#keep(String(error));
         resolve();
       });
-    });
-    // A run that is cut short must not leave engines behind.
-    process.once("exit", () => this.#process.kill("SIGKILL"));
+    }).then(() => void process.off("exit", endWithUs));
   }
 
   get pid(): number {

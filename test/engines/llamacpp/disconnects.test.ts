@@ -26,7 +26,7 @@ const deferred = (): Promise<number> => total((engine) => engine.metric("request
 async function expectAllFreed(): Promise<void> {
   await expect.poll(() => fleet.serve.openWork()).toBe(0);
   await expect.poll(busySlots).toBe(0);
-  expect(await deferred()).toBe(0);
+  await expect.poll(deferred).toBe(0);
   expect(await fleet.serve.metric("requests_in_flight")).toBe(0);
 }
 
@@ -46,13 +46,12 @@ describe("a client that leaves", () => {
     expect(await decodes()).toBe(before.decodes);
   });
 
-  it("while its request waits for a slot leaves the engine's queue", async () => {
+  it("while its request waits for a slot is forgotten at once, and by the engine when a slot comes free", async () => {
     const streams = await Promise.all(Array.from({ length: SLOTS }, () => startEndlessStream(fleet.serve.url)));
     const waiting = post({ ...ENDLESS_CHAT, stream: true });
     await expect.poll(deferred).toBe(1);
     waiting.abort();
-    await expect.poll(deferred).toBe(0);
-    expect(await busySlots()).toBe(SLOTS);
+    await expect.poll(() => fleet.serve.metric("requests_in_flight")).toBe(SLOTS);
     for (const stream of streams) stream.abort();
     await expectAllFreed();
   });
@@ -76,7 +75,8 @@ describe("a client that leaves", () => {
   });
 
   it("while it waits for a whole answer frees the slot", async () => {
-    const call = post(ENDLESS_CHAT);
+    // llama.cpp may run such a request to its end: this one is short enough to wait for that.
+    const call = post(llamaChat(800));
     call.request.on("error", () => {});
     await expect.poll(busySlots).toBe(1);
     call.abort();

@@ -1,0 +1,543 @@
+import { describe, expect, it } from "vitest";
+import { type Balancer, createBalancer } from "./balancer.ts";
+import type { Outcome, Routed } from "./decision.ts";
+import type { EngineSignals } from "./endpoint.ts";
+import { endpoint } from "./endpoint.ts";
+import type { Lease } from "./ledger.ts";
+import { type Random, seededRandom } from "./random.ts";
+import { type RequestProfile, requestProfile } from "./request.ts";
+
+const COMPLETED: Outcome = { kind: "completed" };
+
+const SIGNALS: EngineSignals = {
+  observedAtMs: 0,
+  runningRequests: undefined,
+  waitingRequests: undefined,
+  kvUsedRatio: undefined,
+  kvCapacityTokens: undefined,
+  promptTokensTotal: undefined,
+  generatedTokensTotal: undefined,
+  prefixHitTokensTotal: undefined,
+  prefixQueryTokensTotal: undefined,
+  preemptionsTotal: undefined,
+};
+
+function balancerOf(ids: readonly string[], policy = "least_connections", random?: Random): Balancer {
+  return createBalancer({
+    policy,
+    endpoints: ids.map((id) => endpoint({ id })),
+    ...(random !== undefined && { random }),
+  });
+}
+
+function routed(balancer: Balancer, request: RequestProfile, nowMs: number, tried: readonly string[] = []): Routed {
+  const decision = balancer.decide(request, nowMs, tried);
+  if (decision.kind !== "routed") throw new Error(decision.reason);
+  return decision;
+}
+
+function memberOf(balancer: Balancer, id: string) {
+  const found = balancer.members.find(({ endpoint }) => endpoint.id === id);
+  if (found === undefined) throw new RangeError(id);
+  return found;
+}
+
+const chat = requestProfile({ promptTokens: 1000, expectedOutputTokens: 100 });
+
+describe("a decision", () => {
+  it("chooses and opens the lease in one step", () => {
+    const balancer = balancerOf(["a", "b"]);
+    const { endpoint: chosen, lease, explanation } = routed(balancer, chat, 10);
+    expect(lease).toMatchObject({ endpointId: chosen.id, isOpen: true, openedAtMs: 10 });
+    expect(memberOf(balancer, chosen.id).account.requests).toBe(1);
+    expect(explanation.policy).toBe("least_connections");
+    expect(explanation.considered.map(({ endpoint: id }) => id)).toEqual(["a", "b"]);
+    expect(explanation.excluded).toEqual([]);
+  });
+
+  it("leaves out what was tried and says so", () => {
+    const balancer = balancerOf(["a", "b"]);
+    const { endpoint: chosen, explanation } = routed(balancer, chat, 0, ["a"]);
+    expect(chosen.id).toBe("b");
+    expect(explanation.excluded).toEqual([{ endpoint: "a", why: "tried" }]);
+  });
+
+  it("spreads requests over endpoints that are all idle, however the list is ordered", () => {
+    const balancer = balancerOf(["a", "b", "c", "d"], "least_delay");
+    const counts = new Map<string, number>();
+    for (let i = 0; i < 4000; i++) {
+      const { lease } = routed(balancer, chat, i * 60_000);
+      counts.set(lease.endpointId, (counts.get(lease.endpointId) ?? 0) + 1);
+      balancer.finish(lease, COMPLETED, i * 60_000);
+    }
+    // Binomial with mean 1,000 and standard deviation 27: five of them.
+    for (const id of ["a", "b", "c", "d"]) expect(Math.abs((counts.get(id) ?? 0) - 1000)).toBeLessThan(137);
+  });
+
+  it("is the same for the same calls and seed", () => {
+    const run = (): string[] => {
+      const balancer = balancerOf(["a", "b", "c"], "power_of_two", seededRandom(4));
+      return Array.from({ length: 50 }, (_, i) => routed(balancer, chat, i).endpoint.id);
+    };
+    expect(run()).toEqual(run());
+  });
+
+  it("sends a prompt to where its start was sent before, and counts only the rest of it", () => {
+    const balancer = balancerOf(["a", "b", "c"], "least_delay");
+    const prefix = { hashes: Array.from({ length: 50 }, (_, i) => i), tokensPerBlock: 64 };
+    const turn = requestProfile({ promptTokens: 3300, prefix });
+    const first = routed(balancer, turn, 0);
+    balancer.finish(first.lease, COMPLETED, 5000);
+    const second = routed(balancer, turn, 60_000);
+    expect(second.endpoint.id).toBe(first.endpoint.id);
+    expect(second.lease.cost.prefillTokens).toBe(100);
+  });
+});
+
+describe("a refusal", () => {
+  it.each<[string, (balancer: Balancer) => void, string]>([
+    ["an empty pool", (balancer) => balancer.setEndpoints([]), "no_endpoint"],
+    [
+      "draining endpoints",
+      (balancer) => balancer.observe({ kind: "draining", endpointId: "a", isDraining: true }),
+      "no_endpoint",
+    ],
+    [
+      "endpoints that are down",
+      (balancer) => balancer.observe({ kind: "availability", endpointId: "a", availability: "down" }),
+      "unavailable",
+    ],
+    [
+      "endpoints of other models",
+      (balancer) => balancer.observe({ kind: "models", endpointId: "a", models: new Set(["other"]) }),
+      "model_not_served",
+    ],
+  ])("of %s", (_, prepare, reason) => {
+    const balancer = balancerOf(["a"]);
+    prepare(balancer);
+    const decision = balancer.decide({ ...chat, model: "m" }, 0);
+    expect(decision).toMatchObject({ kind: "refused", reason, retryAfterMs: 1000 });
+    expect(decision.explanation.considered).toEqual([]);
+  });
+
+  it("says exhausted when each was tried, saturated when the policy has no room", () => {
+    const balancer = createBalancer({
+      policy: "token_aware",
+      policyOptions: { horizonSeconds: 1 },
+      endpoints: [endpoint({ id: "a", tokensPerSecond: 100 })],
+    });
+    expect(balancer.decide(chat, 0, ["a"])).toMatchObject({ reason: "exhausted" });
+    routed(balancer, chat, 0);
+    expect(balancer.decide(chat, 0)).toMatchObject({
+      reason: "saturated",
+      explanation: { excluded: [{ endpoint: "a", why: "no_room" }] },
+    });
+  });
+
+  it("owns nothing: room is back as soon as the requests that have it end, round after round", () => {
+    const balancer = createBalancer({
+      policy: "token_aware",
+      policyOptions: { horizonSeconds: 1 },
+      endpoints: [endpoint({ id: "a", tokensPerSecond: 210 })],
+    });
+    for (let round = 0; round < 20; round++) {
+      const leases = [routed(balancer, chat, round).lease];
+      for (let i = 0; i < 50; i++) {
+        const decision = balancer.decide(chat, round);
+        if (decision.kind === "routed") leases.push(decision.lease);
+      }
+      expect(leases).toHaveLength(1);
+      for (const lease of leases) balancer.finish(lease, { kind: "aborted" }, round);
+      expect(memberOf(balancer, "a").account.requests).toBe(0);
+    }
+  });
+
+  it.each([
+    // output tokens in flight, tokens per second, retry after
+    [10, 1000, 1000],
+    [20_000, 1000, 20_000],
+    [1_000_000, 10, 60_000],
+    [0, 10, 1000],
+  ])("with %d tokens in flight at %d a second tells to come back in %d ms", (tokens, tokensPerSecond, retryAfterMs) => {
+    const balancer = createBalancer({
+      policy: "least_connections",
+      endpoints: [endpoint({ id: "a", tokensPerSecond }), endpoint({ id: "b", weight: 0 })],
+    });
+    routed(balancer, requestProfile({ promptTokens: 1, expectedOutputTokens: tokens }), 0);
+    balancer.observe({ kind: "draining", endpointId: "a", isDraining: true });
+    expect(balancer.decide(chat, 0)).toMatchObject({ kind: "refused", retryAfterMs });
+  });
+});
+
+describe("explain", () => {
+  it.each(["least_delay", "random", "power_of_two", "round_robin", "weighted_round_robin"])(
+    "under %s says what decide then does, and changes nothing",
+    (policy) => {
+      const explained = balancerOf(["a", "b", "c", "d"], policy, seededRandom(2));
+      const plain = balancerOf(["a", "b", "c", "d"], policy, seededRandom(2));
+      for (let i = 0; i < 200; i++) {
+        const foretold = explained.explain(chat, i);
+        expect(explained.explain(chat, i)).toEqual(foretold);
+        const decided = routed(explained, chat, i);
+        expect(decided.endpoint).toEqual(foretold.chosen);
+        expect(decided.explanation).toEqual(foretold.explanation);
+        expect(routed(plain, chat, i).endpoint).toEqual(decided.endpoint);
+      }
+    },
+  );
+
+  it("chooses nothing where decide would refuse", () => {
+    const balancer = balancerOf([]);
+    expect(balancer.explain(chat, 0)).toMatchObject({ chosen: undefined, explanation: { considered: [] } });
+  });
+});
+
+describe("a request in flight", () => {
+  it("moves the account from waiting to running to nothing", () => {
+    const balancer = balancerOf(["a"]);
+    const { account } = memberOf(balancer, "a");
+    const { lease } = routed(balancer, chat, 0);
+    balancer.progress(lease, 5, 1);
+    expect([account.waitingRequests, account.runningRequests, lease.generatedTokens]).toEqual([1, 0, 0]);
+    balancer.firstToken(lease, 100);
+    balancer.firstToken(lease, 200);
+    balancer.progress(lease, 9, 300);
+    expect([account.waitingRequests, account.runningRequests]).toEqual([0, 1]);
+    expect([lease.generatedTokens, lease.firstTokenAtMs]).toEqual([10, 100]);
+    balancer.finish(lease, COMPLETED, 400);
+    balancer.finish(lease, COMPLETED, 500);
+    balancer.firstToken(lease, 600);
+    balancer.progress(lease, 5, 700);
+    expect([account.requests, account.outputTokens, account.contextTokens]).toEqual([0, 0, 0]);
+  });
+
+  it("teaches output lengths and prompt ratios when it is completed, and neither when it is cut", () => {
+    const balancer = balancerOf(["a"]);
+    const request = requestProfile({ promptTokens: 1000, textBytes: 4000, model: "m", route: "chat" });
+    const run = (kind: Outcome["kind"]): void => {
+      for (let i = 0; i < 500; i++) {
+        const { lease } = routed(balancer, request, i);
+        balancer.finish(lease, { kind, promptTokens: 2000, outputTokens: 20 }, i);
+      }
+    };
+    run("aborted");
+    run("failed");
+    expect([balancer.outputLengths.expect(request).meanTokens, balancer.promptRatios.ratio("m")]).toEqual([256, 4]);
+    run("completed");
+    expect(balancer.outputLengths.expect(request).meanTokens).toBeLessThan(40);
+    expect(balancer.promptRatios.ratio("m")).toBeLessThan(2.1);
+  });
+
+  it("teaches nothing that the engine did not say, nor a ratio where the prompt was more than text", () => {
+    const balancer = balancerOf(["a"]);
+    const request = requestProfile({ promptTokens: 1000, model: "m" });
+    balancer.finish(routed(balancer, request, 0).lease, COMPLETED, 1);
+    balancer.finish(routed(balancer, request, 0).lease, { kind: "completed", promptTokens: 9000 }, 1);
+    expect([balancer.outputLengths.expect(request).meanTokens, balancer.promptRatios.ratio("m")]).toEqual([256, 4]);
+  });
+
+  it("teaches prefill by its end when it generates nothing", () => {
+    const balancer = balancerOf(["a"]);
+    const { speed, account } = memberOf(balancer, "a");
+    const embedding = requestProfile({ promptTokens: 4000, expectedOutputTokens: 0, isStreaming: false });
+    for (let i = 1; i <= 20; i++) {
+      const { lease } = routed(balancer, embedding, i * 10_000);
+      balancer.tick(i * 10_000 + 400);
+      expect(lease.isRunning).toBe(false);
+      balancer.finish(lease, { ...COMPLETED, outputTokens: 0 }, i * 10_000 + 450);
+    }
+    // The prior takes 89 ms.
+    expect(speed.prefillScale).toBeGreaterThan(4.5);
+    expect(speed.prefillScale).toBeLessThan(5.5);
+    expect(account.requests).toBe(0);
+    expect(balancer.outputLengths.expect(embedding).meanTokens).toBe(256);
+  });
+});
+
+describe("a request whose tokens are not seen", () => {
+  const whole = requestProfile({ promptTokens: 2000, expectedOutputTokens: 300, isStreaming: false });
+  const PREFILL_MS = 43;
+  const STEP_MS = 7.3;
+
+  it("is projected through prefill and decoding at its endpoint's speed", () => {
+    const balancer = balancerOf(["a"]);
+    const { lease } = routed(balancer, whole, 1000);
+    balancer.tick(1000 + PREFILL_MS - 5);
+    expect(lease.isRunning).toBe(false);
+    balancer.tick(1000 + PREFILL_MS + 20);
+    expect(lease.isRunning).toBe(true);
+    balancer.tick(1000 + PREFILL_MS + 101 * STEP_MS);
+    expect(Math.abs(lease.generatedTokens - 101)).toBeLessThan(4);
+    expect(lease.remainingTokens).toBe(300 - lease.generatedTokens);
+  });
+
+  it("comes to the same in one step of time as in many", () => {
+    const projected = (everyMs: number): number => {
+      const balancer = balancerOf(["a"]);
+      const { lease } = routed(balancer, whole, 0);
+      for (let nowMs = 0; nowMs <= 1500; nowMs += everyMs) balancer.tick(nowMs);
+      return lease.generatedTokens;
+    };
+    expect(Math.abs(projected(1500) - projected(1))).toBeLessThan(2);
+  });
+
+  it("waits behind what waited before it, and is not held back by what comes after", () => {
+    const balancer = balancerOf(["a"]);
+    const first = routed(balancer, whole, 0).lease;
+    const second = routed(balancer, whole, 0).lease;
+    balancer.tick(PREFILL_MS + 10);
+    expect([first.isRunning, second.isRunning]).toEqual([true, false]);
+    for (let nowMs = 20; nowMs < 200; nowMs += 20) {
+      const { lease } = routed(balancer, requestProfile({ promptTokens: 1 }), nowMs);
+      balancer.firstToken(lease, nowMs + 10);
+    }
+    balancer.tick(200);
+    expect(second.isRunning).toBe(true);
+  });
+
+  it("is never projected past the client's bound", () => {
+    const balancer = balancerOf(["a"]);
+    const { lease } = routed(balancer, { ...whole, maxOutputTokens: 50 }, 0);
+    balancer.tick(60_000);
+    expect(lease.generatedTokens).toBe(50);
+    balancer.tick(120_000);
+    expect(lease.generatedTokens).toBe(50);
+  });
+
+  it("teaches decoding by its length when it is completed, whether or not it was projected", () => {
+    for (const isProjected of [true, false]) {
+      const balancer = balancerOf(["a"]);
+      for (let i = 0; i < 30; i++) {
+        const nowMs = i * 100_000;
+        const { lease } = routed(balancer, whole, nowMs);
+        if (isProjected) balancer.tick(nowMs + 1000);
+        balancer.finish(lease, { kind: "completed", outputTokens: 300 }, nowMs + 10 * (PREFILL_MS + 300 * STEP_MS));
+      }
+      const { decodeScale } = memberOf(balancer, "a").speed;
+      expect(Math.abs(Math.log(decodeScale / 10))).toBeLessThan(0.05);
+    }
+  });
+
+  it("teaches nothing when it is cut or too short", () => {
+    const balancer = balancerOf(["a"]);
+    balancer.finish(routed(balancer, whole, 0).lease, { kind: "aborted", outputTokens: 300 }, 9000);
+    balancer.finish(routed(balancer, whole, 0).lease, { kind: "completed", outputTokens: 3 }, 9000);
+    balancer.finish(routed(balancer, whole, 0).lease, COMPLETED, 9000);
+    expect(memberOf(balancer, "a").speed.samples).toBe(0);
+  });
+
+  it("takes a token for what it is when one is seen after all", () => {
+    const balancer = balancerOf(["a"]);
+    const { lease } = routed(balancer, whole, 0);
+    balancer.firstToken(lease, 30);
+    balancer.progress(lease, 4, 60);
+    expect([lease.firstTokenAtMs, lease.generatedTokens]).toEqual([30, 5]);
+  });
+});
+
+describe("an observation", () => {
+  const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
+  const warm = (): Balancer => {
+    const balancer = balancerOf(["a"]);
+    routed(balancer, requestProfile({ promptTokens: 300, prefix }), 0);
+    return balancer;
+  };
+
+  it.each<[string, Parameters<Balancer["observe"]>[0], number]>([
+    ["down", { kind: "availability", endpointId: "a", availability: "down" }, 0],
+    ["loading", { kind: "availability", endpointId: "a", availability: "loading" }, 0],
+    ["restarted", { kind: "restarted", endpointId: "a" }, 0],
+    ["ready", { kind: "availability", endpointId: "a", availability: "ready" }, 4],
+    ["draining", { kind: "draining", endpointId: "a", isDraining: true }, 4],
+    ["of a smaller cache", { kind: "signals", endpointId: "a", signals: { ...SIGNALS, kvCapacityTokens: 128 } }, 2],
+    ["of no cache size", { kind: "signals", endpointId: "a", signals: SIGNALS }, 4],
+    ["of an endpoint that left", { kind: "restarted", endpointId: "gone" }, 4],
+  ])("%s leaves %d blocks believed cached", (_, observation, blocks) => {
+    const balancer = warm();
+    balancer.observe(observation);
+    expect(memberOf(balancer, "a").prefixes.size).toBe(blocks);
+  });
+
+  it("never touches the work in flight", () => {
+    const balancer = warm();
+    const { account } = memberOf(balancer, "a");
+    for (let i = 0; i < 30; i++) {
+      for (const availability of ["down", "ready"] as const) {
+        balancer.observe({ kind: "availability", endpointId: "a", availability });
+        expect(account.requests).toBe(1);
+      }
+      balancer.observe({ kind: "restarted", endpointId: "a" });
+    }
+    expect(account.requests).toBe(1);
+  });
+});
+
+describe("construction", () => {
+  it("defaults to least_delay", () => {
+    expect(createBalancer({ endpoints: [] }).policyName).toBe("least_delay");
+  });
+
+  it("refuses an unknown policy and options that do not fit", () => {
+    expect(() => balancerOf(["a"], "no_such")).toThrow("least_delay");
+    expect(() => createBalancer({ policy: "random", policyOptions: { nonsense: 1 }, endpoints: [] })).toThrow();
+  });
+});
+
+describe("the accounts", () => {
+  it.each(["least_delay", "token_aware", "round_robin"])(
+    "equal the sum of the open leases over 100,000 events of every kind, under %s",
+    (policy) => {
+      const run = new RandomRun(policy, 3);
+      for (let event = 0; event < 100_000; event++) run.step();
+      expect(run.decisions).toBeGreaterThan(15_000);
+      run.finishAll();
+      run.checkAll();
+    },
+  );
+});
+
+const IDS = ["a", "b", "c", "d", "e", "f"];
+
+/** Does one thing after another to a balancer, at random, and adds up what its accounts should hold. */
+class RandomRun {
+  readonly #random: Random;
+  readonly #balancer: Balancer;
+  /** Open leases by endpoint, those of endpoints that left included. */
+  readonly #open = new Map<string, Set<Lease>>(IDS.map((id) => [id, new Set()]));
+  readonly #closed: Lease[] = [];
+  #nowMs = 0;
+  decisions = 0;
+
+  constructor(policy: string, seed: number) {
+    this.#random = seededRandom(seed);
+    this.#balancer = balancerOf(IDS, policy, seededRandom(seed));
+  }
+
+  step(): void {
+    this.#nowMs += this.#below(20);
+    const id = IDS[this.#below(IDS.length)] as string;
+    const lease = this.#anyOpen(id);
+    const kind = this.#below(1000);
+    if (kind < 250) this.#decide();
+    else if (kind < 400) this.#firstToken(lease);
+    else if (kind < 650) this.#progress(lease);
+    else if (kind < 930) this.#finish(lease);
+    else if (kind < 950) this.#finish(this.#closed[this.#below(this.#closed.length)]);
+    else if (kind < 970) this.#balancer.tick(this.#nowMs);
+    else this.#disturb(id);
+    this.#check(id);
+    if (this.#below(100) === 0) this.checkAll();
+  }
+
+  finishAll(): void {
+    for (const id of IDS) for (const lease of this.#leases(id)) this.#finish(lease);
+    this.#balancer.setEndpoints(IDS.map((id) => endpoint({ id })));
+  }
+
+  checkAll(): void {
+    for (const id of IDS) this.#check(id);
+  }
+
+  #decide(): void {
+    const kind = this.#below(10);
+    const request = requestProfile({
+      promptTokens: this.#below(5000) + this.#random.next(),
+      expectedOutputTokens: kind === 0 ? 0 : this.#below(400),
+      isStreaming: kind > 3,
+      prefix: kind > 6 ? this.#prefix() : undefined,
+    });
+    const decision = this.#balancer.decide(request, this.#nowMs, this.#below(10) === 0 ? ["a", "b"] : []);
+    if (decision.kind !== "routed") return;
+    this.decisions++;
+    this.#leases(decision.endpoint.id).add(decision.lease);
+    this.#check(decision.endpoint.id);
+  }
+
+  #prefix() {
+    const head = this.#below(20) * 1000;
+    return { hashes: Array.from({ length: 1 + this.#below(30) }, (_, depth) => head + depth), tokensPerBlock: 64 };
+  }
+
+  #firstToken(lease: Lease | undefined): void {
+    if (lease !== undefined) this.#balancer.firstToken(lease, this.#nowMs);
+  }
+
+  #progress(lease: Lease | undefined): void {
+    if (lease === undefined) return;
+    this.#balancer.progress(lease, this.#below(40), this.#nowMs);
+    expect(lease.remainingTokens).toBeGreaterThanOrEqual(lease.cost.decodeTokens === 0 ? 0 : 4);
+  }
+
+  #finish(lease: Lease | undefined): void {
+    if (lease === undefined) return;
+    const kind = (["completed", "failed", "aborted"] as const)[this.#below(3)] as Outcome["kind"];
+    this.#balancer.finish(lease, { kind, outputTokens: lease.generatedTokens }, this.#nowMs);
+    this.#leases(lease.endpointId).delete(lease);
+    if (this.#closed.length < 1000) this.#closed.push(lease);
+  }
+
+  #disturb(id: string): void {
+    const kind = this.#below(6);
+    const balancer = this.#balancer;
+    if (kind === 0) balancer.observe({ kind: "draining", endpointId: id, isDraining: this.#below(2) === 0 });
+    else if (kind === 1) {
+      const availability = (["ready", "ready", "down", "loading"] as const)[this.#below(4)] ?? "ready";
+      balancer.observe({ kind: "availability", endpointId: id, availability });
+    } else if (kind === 2) {
+      const signals = { ...SIGNALS, kvCapacityTokens: 2000 + this.#below(100_000) };
+      balancer.observe({ kind: "signals", endpointId: id, signals });
+    } else if (kind === 3) balancer.observe({ kind: "restarted", endpointId: id });
+    else if (kind === 4) balancer.explain(requestProfile({ promptTokens: 100 }), this.#nowMs);
+    else {
+      const staying = IDS.filter(() => this.#below(4) > 0);
+      balancer.setEndpoints(staying.map((each) => endpoint({ id: each, url: `http://${each}/${this.#below(10)}` })));
+    }
+  }
+
+  #check(id: string): void {
+    const member = this.#balancer.members.find(({ endpoint: each }) => each.id === id);
+    if (member === undefined) return;
+    let [waiting, running, prefill, pairs, prompt, context, output] = [0, 0, 0, 0, 0, 0, 0];
+    for (const lease of this.#leases(id)) {
+      output += lease.remainingTokens;
+      if (lease.isRunning) {
+        running++;
+        context += lease.cost.promptTokens + lease.generatedTokens;
+      } else {
+        waiting++;
+        prefill += lease.cost.prefillTokens;
+        pairs += lease.cost.prefillPairs;
+        prompt += lease.cost.promptTokens;
+      }
+    }
+    const { account } = member;
+    const isEqual =
+      account.requests === waiting + running &&
+      account.waitingRequests === waiting &&
+      account.runningRequests === running &&
+      account.waitingPrefillTokens === prefill &&
+      account.waitingPrefillPairs === pairs &&
+      account.waitingPromptTokens === prompt &&
+      account.contextTokens === context &&
+      account.outputTokens === output;
+    // `expect` on each of a million checks would take longer than all else.
+    if (!isEqual) expect(account).toMatchObject({ requests: waiting + running, outputTokens: output });
+    if (!isEqual) throw new Error(`the account of ${id} is not the sum of its leases`);
+  }
+
+  #leases(id: string): Set<Lease> {
+    return this.#open.get(id) as Set<Lease>;
+  }
+
+  #anyOpen(id: string): Lease | undefined {
+    const leases = this.#leases(id);
+    const skipped = this.#below(leases.size);
+    let position = 0;
+    for (const lease of leases) if (position++ === skipped) return lease;
+    return undefined;
+  }
+
+  #below(bound: number): number {
+    return Math.floor(this.#random.next() * bound);
+  }
+}
