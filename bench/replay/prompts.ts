@@ -3,8 +3,10 @@ import { type Random, seededRandom } from "../../src/core/index.ts";
 /** Bytes per token of the built-in engine. */
 const TOKEN_BYTES = 4;
 const LETTERS = "abcdefghijklmnopqrstuvwxyz";
-/** Long enough that two prompts which begin at the same place are rare, and those still differ in their first words. */
-const POOL_TOKENS = 50_000;
+/** Where a prompt may begin; enough places that two which begin at the same one are rare, and those differ in their first words. */
+const PLACES = 50_000;
+/** The largest context window of the built-in engine. */
+const MAX_TOKENS = 131_072;
 
 /** Makes up prompts of an exact number of tokens; no two begin alike, so no prefix cache helps. */
 export class Prompts {
@@ -13,15 +15,15 @@ export class Prompts {
 
   constructor(seed: number) {
     this.#random = seededRandom(seed);
-    this.#pool = Array.from({ length: POOL_TOKENS }, () => `${this.#letters(TOKEN_BYTES - 1)} `).join("");
+    this.#pool = Array.from({ length: PLACES + MAX_TOKENS }, () => `${this.#letters(TOKEN_BYTES - 1)} `).join("");
   }
 
   /** A text of `tokens` tokens. */
   next(tokens: number): string {
-    const start = TOKEN_BYTES * Math.floor(this.#random.next() * POOL_TOKENS);
+    const start = TOKEN_BYTES * Math.floor(this.#random.next() * PLACES);
     const opening = `${this.#letters(2 * TOKEN_BYTES - 1)} `;
-    const rotated = this.#pool.slice(start) + this.#pool.slice(0, start);
-    return (opening + rotated).slice(0, TOKEN_BYTES * tokens);
+    const bytes = TOKEN_BYTES * tokens;
+    return (opening + this.#pool.slice(start, start + bytes)).slice(0, bytes);
   }
 
   #letters(count: number): string {

@@ -15,3 +15,4 @@ export { type Checked, formatProblem, type Problem } from "./problem.ts";
 export { type Flags, readSettings } from "./read-settings.ts";
 export { configReference } from "./reference.ts";
 export { configSchema } from "./schema.ts";
+export { Secret } from "./secret.ts";

@@ -1,12 +1,5 @@
+import { HashSlots } from "./hash-slots.ts";
 import type { Prefix } from "./prefix-hash.ts";
-
-/** A block in the order of use. */
-interface Block {
-  readonly hash: number;
-  tokens: number;
-  older: Block;
-  newer: Block;
-}
 
 /**
  * Which prompt blocks one endpoint is believed to hold, from what was sent there: least recently used
@@ -14,12 +7,13 @@ interface Block {
  * before the ones behind it, as in the engines' own caches.
  */
 export class PrefixIndex {
-  readonly #blocks = new Map<number, Block>();
-  /**
-   * A ring of all blocks in order of use, through this end mark: its `newer` is the oldest block. A `Map` keeps an
-   * order too, but finding its first entry walks over all that were deleted before it.
-   */
-  readonly #end: Block = endMark();
+  readonly #slots = new HashSlots();
+  /** By slot: tokens of the block, and its neighbours in order of use. */
+  #blockTokens = new Int32Array(0);
+  #older = new Int32Array(0);
+  #newer = new Int32Array(0);
+  #oldest = NONE;
+  #newest = NONE;
   #tokens = 0;
   #capacityTokens: number;
 
@@ -30,7 +24,7 @@ export class PrefixIndex {
 
   /** Blocks held. */
   get size(): number {
-    return this.#blocks.size;
+    return this.#slots.size;
   }
 
   /** Prompt tokens of the blocks held; never above the capacity. */
@@ -50,8 +44,8 @@ export class PrefixIndex {
     let missing = hashes.length;
     while (held < missing) {
       const middle = (held + missing) >>> 1;
-      if (this.#blocks.has(hashes[middle] as number)) held = middle + 1;
-      else missing = middle;
+      if (this.#slots.slotOf(hashes[middle] as number) === NONE) missing = middle;
+      else held = middle + 1;
     }
     return Math.floor(held * prefix.tokensPerBlock);
   }
@@ -67,51 +61,63 @@ export class PrefixIndex {
 
   /** The engine restarted or dropped its cache. */
   clear(): void {
-    this.#blocks.clear();
-    this.#end.older = this.#end;
-    this.#end.newer = this.#end;
+    this.#slots.clear();
+    this.#oldest = NONE;
+    this.#newest = NONE;
     this.#tokens = 0;
   }
 
   #touch(hash: number, blockTokens: number): void {
-    const end = this.#end;
-    let block = this.#blocks.get(hash);
-    if (block === undefined) {
-      block = { hash, tokens: blockTokens, older: end, newer: end };
-      this.#blocks.set(hash, block);
-      this.#tokens += blockTokens;
+    let slot = this.#slots.slotOf(hash);
+    if (slot === NONE) {
+      slot = this.#slots.add(hash);
+      if (slot >= this.#older.length) this.#grow();
     } else {
-      unlink(block);
-      this.#tokens += blockTokens - block.tokens;
-      block.tokens = blockTokens;
+      this.#unlink(slot);
     }
-    block.newer = end;
-    block.older = end.older;
-    end.older.newer = block;
-    end.older = block;
+    this.#blockTokens[slot] = blockTokens;
+    this.#tokens += blockTokens;
+    this.#older[slot] = this.#newest;
+    this.#newer[slot] = NONE;
+    if (this.#newest === NONE) this.#oldest = slot;
+    else this.#newer[this.#newest] = slot;
+    this.#newest = slot;
   }
 
   #evict(): void {
     while (this.#tokens > this.#capacityTokens) {
-      const oldest = this.#end.newer;
-      unlink(oldest);
-      this.#blocks.delete(oldest.hash);
-      this.#tokens -= oldest.tokens;
+      const slot = this.#oldest;
+      this.#unlink(slot);
+      this.#slots.remove(slot);
     }
+  }
+
+  #unlink(slot: number): void {
+    const older = this.#older[slot] as number;
+    const newer = this.#newer[slot] as number;
+    if (older === NONE) this.#oldest = newer;
+    else this.#newer[older] = newer;
+    if (newer === NONE) this.#newest = older;
+    else this.#older[newer] = older;
+    this.#tokens -= this.#blockTokens[slot] as number;
+  }
+
+  #grow(): void {
+    const { capacity } = this.#slots;
+    this.#blockTokens = enlarged(this.#blockTokens, capacity);
+    this.#older = enlarged(this.#older, capacity);
+    this.#newer = enlarged(this.#newer, capacity);
   }
 }
 
-function unlink(block: Block): void {
-  block.older.newer = block.newer;
-  block.newer.older = block.older;
+function enlarged(values: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(length);
+  larger.set(values);
+  return larger;
 }
 
-function endMark(): Block {
-  const mark = { hash: Number.NaN, tokens: 0 } as Block;
-  mark.older = mark;
-  mark.newer = mark;
-  return mark;
-}
+/** In place of a slot. */
+const NONE = -1;
 
 /** A 40 GB accelerator with an 8B model; too small only costs hits, too large promises some that are gone. */
 const DEFAULT_CAPACITY_TOKENS = 131_072;

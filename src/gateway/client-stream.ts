@@ -116,9 +116,14 @@ export class ClientStream {
   }
 
   #cut(): void {
-    // A body without chunks or length ends with its connection: only a reset tells that this is not its end.
-    if (this.#isHttp10) this.#response.socket?.resetAndDestroy();
-    this.#response.destroy();
+    const { socket } = this.#response;
+    if (!this.#isHttp10 || socket === null) {
+      this.#response.destroy();
+      return;
+    }
+    // A body without chunks or length ends with its connection: only a reset tells that this is not its end. One that
+    // comes together with the last bytes is read as an end by some.
+    setTimeout(() => socket.resetAndDestroy(), RESET_AFTER_MS);
   }
 }
 
@@ -126,6 +131,7 @@ const COMMENT = Buffer.from(":\n\n");
 /** A client that reads takes an event within this, and one that does not cannot hold its connection. */
 const LAST_WORDS_MS = 1_000;
 const LINGER_MS = 1_000;
+const RESET_AFTER_MS = 50;
 
 /** Above this, copying a chunk into its frame costs more than writing it in pieces. */
 const MAX_FRAMED_BYTES = 16 * 1024;

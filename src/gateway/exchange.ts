@@ -3,6 +3,7 @@ import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts
 import type { ModelTarget } from "../runtime/index.ts";
 import type { AnswerTokens } from "./answer-relay.ts";
 import { Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
+import { replaceModel } from "./body-edit.ts";
 import { ClientStream } from "./client-stream.ts";
 import { type ClientWatcher, watchClient } from "./client-watch.ts";
 import { publishDecision } from "./decision-channel.ts";
@@ -13,10 +14,10 @@ import { type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./he
 import { OutboundBody } from "./outbound-body.ts";
 import type { RequestOutcome } from "./outcome.ts";
 import { profileOf } from "./profile.ts";
-import { readOpaque } from "./read-opaque.ts";
+import { readOpaque, renameOpaque } from "./read-opaque.ts";
 import { type BodyProblem, type RequestFacts, readRequest } from "./read-request.ts";
 import { declaresTooMuch, receiveBody } from "./receive-body.ts";
-import type { Route } from "./routes.ts";
+import { PASSTHROUGH, type Route } from "./routes.ts";
 
 /** One client request from its head to its one outcome: body, decision, attempts, answer. */
 export class Exchange implements ClientWatcher {
@@ -92,8 +93,9 @@ export class Exchange implements ClientWatcher {
       return this.#refuse("model_not_found", { model: facts.model, knownModels: directory.names });
     }
     this.#target = target;
+    const decoded = body.decoded ?? body.sent;
     const isAlias = target.model !== "" && target.model !== facts.model;
-    const outbound = new OutboundBody(body.sent, body.decoded ?? body.sent, isAlias ? target.model : undefined);
+    const outbound = new OutboundBody(body.sent, decoded, isAlias ? this.#rename(decoded, target.model) : undefined);
     await this.#tryEndpoints(target, this.#profile(target, facts), this.#attemptRequest(facts, outbound));
   }
 
@@ -102,6 +104,12 @@ export class Exchange implements ClientWatcher {
     if (decoded === undefined) return readOpaque(undefined, sent);
     if (dialect === "passthrough") return readOpaque(this.#request.headers["content-type"], decoded);
     return readRequest(dialect, decoded);
+  }
+
+  #rename(body: Buffer, model: string): Buffer {
+    return this.#route === PASSTHROUGH
+      ? renameOpaque(this.#request.headers["content-type"], body, model)
+      : replaceModel(body, model);
   }
 
   #profile(target: ModelTarget, facts: RequestFacts): RequestProfile {

@@ -1,23 +1,26 @@
-import { askForUsage, replaceModel } from "./body-edit.ts";
+import { askForUsage } from "./body-edit.ts";
 
 /** A request body on its way to an endpoint: the client's bytes, but for what had to be changed. */
 export class OutboundBody {
   readonly #sent: Buffer;
-  readonly #decoded: Buffer;
+  readonly #readable: Buffer;
   readonly #plain: Buffer;
   #asking: Buffer | undefined;
 
-  /** @param model The name to put in place of the client's; undefined: it stays. */
-  constructor(sent: Buffer, decoded: Buffer, model: string | undefined) {
+  /**
+   * @param decoded `sent` without its coding.
+   * @param renamed `decoded` with another model's name; undefined: the name stays.
+   */
+  constructor(sent: Buffer, decoded: Buffer, renamed: Buffer | undefined) {
     this.#sent = sent;
-    this.#decoded = model === undefined ? decoded : replaceModel(decoded, model);
+    this.#readable = renamed ?? decoded;
     // A compressed body goes out as it came unless something in it had to change.
-    this.#plain = model === undefined ? sent : this.#decoded;
+    this.#plain = renamed ?? sent;
   }
 
   bytes(asksForUsage: boolean): Buffer {
     if (!asksForUsage) return this.#plain;
-    this.#asking ??= askForUsage(this.#decoded);
+    this.#asking ??= askForUsage(this.#readable);
     return this.#asking;
   }
 

@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { type Behaviour, code, DONE_EVENT, FINISH_EVENT, ok, startFake, stream, tokenEvent, USAGE_EVENT } from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT } from "../support/http-client.ts";
 import { SAMPLE_STREAMS } from "../support/sample-streams.ts";
-import { testEndpoint } from "../support/test-config.ts";
 import { startGateway } from "../support/test-gateway.ts";
 
 const PATH = "/v1/chat/completions";
@@ -84,14 +83,6 @@ describe("usage in a stream", () => {
     expect((await e1.call(0)).body.toString()).toBe(JSON.stringify(body));
   });
 
-  it("is not asked of an engine that is known to refuse", async () => {
-    const e1 = await startFake(obedient);
-    const endpoints = [testEndpoint("e1", e1.url, { engine: "trtllm" })];
-    const gateway = await startGateway([], { pool: { endpoints } });
-    await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
-    const { acceptsUsageOption } = gateway.runtime.pools[0]?.monitor("e1") ?? {};
-    expect((await e1.call(0)).body.includes("stream_options")).toBe(acceptsUsageOption);
-  });
 });
 
 describe("an engine that refuses the option", () => {

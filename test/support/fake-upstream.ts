@@ -64,6 +64,7 @@ class ScriptedUpstream implements FakeUpstream {
   readonly probes: string[] = [];
   models: readonly string[] | undefined;
   onProbe: FakeUpstream["onProbe"];
+  url = "";
   #behaviour: Behaviour;
   readonly #next: Behaviour[] = [];
   readonly #sockets = new Set<Socket>();
@@ -80,16 +81,13 @@ class ScriptedUpstream implements FakeUpstream {
     });
   }
 
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
   get openSockets(): number {
     return this.#sockets.size;
   }
 
-  listen(port: number): Promise<void> {
-    return new Promise((resolve) => this.#server.listen(port, "127.0.0.1", () => resolve()));
+  async listen(port: number): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(port, "127.0.0.1", () => resolve()));
+    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   behave(behaviour: Behaviour): void {

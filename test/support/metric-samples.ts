@@ -19,11 +19,7 @@ export function parseSamples(text: string): Sample[] {
 }
 
 /** The sum of the samples of one name; `labels` narrows it. */
-export function sumOf(
-  samples: readonly Sample[],
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-): number {
+export function sumOf(samples: readonly Sample[], name: string, labels: Readonly<Record<string, string>> = {}): number {
   const matches = (sample: Sample): boolean =>
     sample.name === name && Object.entries(labels).every(([label, value]) => sample.labels[label] === value);
   return samples.filter(matches).reduce((sum, { value }) => sum + value, 0);

@@ -115,7 +115,9 @@ export const SAMPLE_STREAMS: readonly SampleStream[] = [
       named("response.created", { response: { id: "r1", usage: null } }),
       named("response.output_text.delta", { delta: "a" }),
       named("response.output_text.delta", { delta: "b" }),
-      named("response.completed", { response: { id: "r1", usage: { input_tokens: 9, output_tokens: 3, total_tokens: 12 } } }),
+      named("response.completed", {
+        response: { id: "r1", usage: { input_tokens: 9, output_tokens: 3, total_tokens: 12 } },
+      }),
     ],
     tokenEvents: 2,
     usage: { prompt: 9, output: 3 },

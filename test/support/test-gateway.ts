@@ -15,13 +15,13 @@ export interface TestGateway extends RunningServer {
   outcomes(): Promise<Record<string, number>>;
 }
 
-/** Starts a balancer in front of `fakes`, waits until it knows their models, and closes it when the test ends. */
+/** Starts a balancer in front of `fakes`, waits until it is ready and knows a model, and closes it when the test ends. */
 export async function startGateway(
   fakes: readonly (FakeUpstream | string)[],
   overrides: TestOverrides = {},
 ): Promise<TestGateway> {
   const gateway = await runGateway(testConfig(fakes.map(urlOf), overrides));
-  await until(() => gateway.runtime.pools.every((pool) => pool.isReady));
+  await until(() => gateway.runtime.isReady && gateway.runtime.directory.names.length > 0);
   return gateway;
 }
 

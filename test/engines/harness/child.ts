@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:net";
 
 /** A program under test, in a process of its own. */
 export class Child {
@@ -78,11 +77,24 @@ async function isWell(url: string): Promise<boolean> {
   }
 }
 
-/** A port that was free a moment ago: engines want theirs named, and keep it over a restart. */
+/**
+ * A port that is free: engines want theirs named, and keep it over a restart. Below the range from which systems take
+ * ports for outgoing connections and for port 0, so that nothing else comes upon it before the engine does.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = FIRST_PORT + Math.floor(Math.random() * (LAST_PORT - FIRST_PORT));
+    if (await isFree(port)) return port;
+  }
+}
+
+const FIRST_PORT = 20_000;
+const LAST_PORT = 32_000;
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+  });
 }

@@ -3,10 +3,10 @@ export function eventsOf(stream: string): unknown[] {
   return stream
     .split(/\r?\n/)
     .filter((line) => line.startsWith("data:"))
-    .map((line) => valueOf(line.slice("data:".length).trim()));
+    .map((line) => dataValue(line.slice("data:".length).trim()));
 }
 
-function valueOf(data: string): unknown {
+function dataValue(data: string): unknown {
   try {
     return JSON.parse(data);
   } catch {

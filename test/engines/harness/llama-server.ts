@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { type LlamaCpp, installLlamaCpp } from "../setup/install-llamacpp.ts";
-import { script } from "../setup/install.ts";
 import { parseSamples } from "../../support/metric-samples.ts";
+import { script } from "../setup/install.ts";
+import { installLlamaCpp, type LlamaCpp } from "../setup/install-llamacpp.ts";
 import { Child, freePort } from "./child.ts";
 
 export interface LlamaServerOptions {

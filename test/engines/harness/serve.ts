@@ -43,7 +43,9 @@ export class Serve {
     ];
     const serve = new Serve(new Child(process.execPath, [CLI, ...args]), listen, admin);
     await serve.#child.answersAt(`${serve.admin}/readyz`);
-    while (!(await serve.endpoints()).every(({ availability, engine }) => availability === "ready" && engine !== "auto")) {
+    while (
+      !(await serve.endpoints()).every(({ availability, engine }) => availability === "ready" && engine !== "auto")
+    ) {
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     return serve;

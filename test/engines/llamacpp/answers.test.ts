@@ -64,7 +64,11 @@ describe("streams", () => {
 describe("every generating route, whole and streamed", () => {
   const routes = [
     { path: "/v1/chat/completions", body: CHAT, end: /\[DONE\]/ },
-    { path: "/v1/completions", body: { model: LLAMA_MODEL, prompt: "Sing", max_tokens: 12, ...FIXED }, end: /\[DONE\]/ },
+    {
+      path: "/v1/completions",
+      body: { model: LLAMA_MODEL, prompt: "Sing", max_tokens: 12, ...FIXED },
+      end: /\[DONE\]/,
+    },
     {
       path: "/v1/responses",
       body: { model: LLAMA_MODEL, input: "Sing", max_output_tokens: 12, ...FIXED },

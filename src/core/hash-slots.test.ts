@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { HashSlots } from "./hash-slots.ts";
+
+describe("HashSlots", () => {
+  it("gives each hash a slot of its own and knows it by it", () => {
+    const slots = new HashSlots();
+    const given = [5, 5 + 2 ** 32, 2 ** 52 - 1, 0].map((hash) => [hash, slots.add(hash)] as const);
+    expect(new Set(given.map(([, slot]) => slot)).size).toBe(4);
+    for (const [hash, slot] of given) {
+      expect(slots.slotOf(hash)).toBe(slot);
+      expect(slots.hashAt(slot)).toBe(hash);
+      expect(slot).toBeLessThan(slots.capacity);
+    }
+    expect(slots.slotOf(6)).toBe(-1);
+  });
+
+  it("uses slots again before it takes more room", () => {
+    const slots = new HashSlots();
+    const { capacity } = slots;
+    for (let round = 0; round < 10; round++) {
+      const given = Array.from({ length: capacity }, (_, i) => slots.add(round * capacity + i));
+      for (const slot of given) slots.remove(slot);
+    }
+    expect([slots.size, slots.capacity]).toEqual([0, capacity]);
+  });
+
+  it("keeps every slot when it grows", () => {
+    const slots = new HashSlots();
+    const given = Array.from({ length: 5000 }, (_, i) => slots.add(i * 7919));
+    expect(slots.size).toBe(5000);
+    for (const [i, slot] of given.entries()) expect(slots.slotOf(i * 7919)).toBe(slot);
+  });
+
+  it("is empty and as roomy as before when cleared", () => {
+    const slots = new HashSlots();
+    slots.add(1);
+    slots.clear();
+    expect([slots.size, slots.slotOf(1)]).toEqual([0, -1]);
+    slots.add(2);
+    expect([slots.slotOf(1), slots.slotOf(2)]).toEqual([-1, 0]);
+  });
+
+  it("finds what a Map would, in whatever order hashes come and go, crowded into few buckets", () => {
+    // Equal in their last 9 bits, all of these want the same 3 buckets of 512.
+    const hash = fc.tuple(fc.nat(2), fc.nat(40)).map(([bucket, high]) => bucket + 510 + high * 512);
+    fc.assert(
+      fc.property(fc.array(hash, { maxLength: 300 }), (hashes) => {
+        const slots = new HashSlots();
+        const model = new Map<number, number>();
+        for (const each of hashes) {
+          const slot = model.get(each);
+          if (slot === undefined) model.set(each, slots.add(each));
+          else {
+            slots.remove(slot);
+            model.delete(each);
+          }
+        }
+        expect(slots.size).toBe(model.size);
+        for (const each of hashes) expect(slots.slotOf(each)).toBe(model.get(each) ?? -1);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Gives each of a set of hashes a slot, a small number of its own, so that what is known of it can lie in typed arrays.
+ * An open-addressed table: a `Map` would box every hash, since hashes are doubles, and leave work to the collector.
+ */
+export class HashSlots {
+  /** By slot. */
+  #hashes = new Float64Array(START_CAPACITY);
+  /** Slot + 1 of the hash that lies here; 0: none. Twice as many as slots, so that runs stay short. */
+  #buckets = new Int32Array(2 * START_CAPACITY);
+  /** Slots given back, for use before new ones. */
+  readonly #free: number[] = [];
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Slots are below this; grows when it must. */
+  get capacity(): number {
+    return this.#hashes.length;
+  }
+
+  /** -1: the hash has no slot. */
+  slotOf(hash: number): number {
+    const buckets = this.#buckets;
+    const mask = buckets.length - 1;
+    for (let bucket = hash & mask; ; bucket = (bucket + 1) & mask) {
+      const slot = (buckets[bucket] as number) - 1;
+      if (slot < 0 || this.#hashes[slot] === hash) return slot;
+    }
+  }
+
+  hashAt(slot: number): number {
+    return this.#hashes[slot] as number;
+  }
+
+  /** A slot for a hash that has none. */
+  add(hash: number): number {
+    if (this.#size === this.capacity) this.#grow();
+    const slot = this.#free.pop() ?? this.#size;
+    this.#size++;
+    this.#hashes[slot] = hash;
+    this.#place(slot);
+    return slot;
+  }
+
+  /** Takes the slot back. */
+  remove(slot: number): void {
+    const buckets = this.#buckets;
+    const mask = buckets.length - 1;
+    let hole = this.hashAt(slot) & mask;
+    while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask;
+    // Whoever lies behind the hole and was pushed past it moves up, so that no search ends too early.
+    for (let bucket = (hole + 1) & mask; buckets[bucket] !== 0; bucket = (bucket + 1) & mask) {
+      const home = this.hashAt((buckets[bucket] as number) - 1) & mask;
+      if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue;
+      buckets[hole] = buckets[bucket] as number;
+      hole = bucket;
+    }
+    buckets[hole] = 0;
+    this.#free.push(slot);
+    this.#size--;
+  }
+
+  clear(): void {
+    this.#buckets.fill(0);
+    this.#free.length = 0;
+    this.#size = 0;
+  }
+
+  #place(slot: number): void {
+    const mask = this.#buckets.length - 1;
+    let bucket = this.hashAt(slot) & mask;
+    while (this.#buckets[bucket] !== 0) bucket = (bucket + 1) & mask;
+    this.#buckets[bucket] = slot + 1;
+  }
+
+  #grow(): void {
+    const hashes = new Float64Array(2 * this.capacity);
+    hashes.set(this.#hashes);
+    this.#hashes = hashes;
+    this.#buckets = new Int32Array(2 * hashes.length);
+    for (let slot = 0; slot < this.#size; slot++) this.#place(slot);
+  }
+}
+
+const START_CAPACITY = 256;
