@@ -1,4 +1,4 @@
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -37,6 +37,8 @@ async function main(): Promise<void> {
     );
   } finally {
     origins.stop();
+    // Profiles are there to be looked at.
+    if (!values.prof) await rm(scratch, { recursive: true });
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -32,11 +32,7 @@ async function main(): Promise<void> {
     seed: Number(values.seed),
     scratch: await mkdtemp(join(tmpdir(), "evenkeel-replay-")),
   };
-  const policies: PolicyResult[] = [];
-  for (const policy of policyNames()) {
-    process.stderr.write(`replaying ${plan.trace.length} requests under ${policy}\n`);
-    policies.push(await replayPolicy(plan, policy));
-  }
+  const policies = await replayAll(plan).finally(() => rm(plan.scratch, { recursive: true }));
   const result: ReplayResult = {
     host: host(),
     trace: basename(values.trace),
@@ -49,6 +45,15 @@ async function main(): Promise<void> {
   };
   if (policies.some(({ failures }) => failures > 0)) process.exitCode = 1;
   process.stdout.write(`${values.json ? JSON.stringify(result) : replayText(result)}\n`);
+}
+
+async function replayAll(plan: ReplayPlan): Promise<PolicyResult[]> {
+  const results: PolicyResult[] = [];
+  for (const policy of policyNames()) {
+    process.stderr.write(`replaying ${plan.trace.length} requests under ${policy}\n`);
+    results.push(await replayPolicy(plan, policy));
+  }
+  return results;
 }
 
 function policyNames(): string[] {

@@ -7,6 +7,8 @@ export class HashSlots {
   #hashes = new Float64Array(START_CAPACITY);
   /** Slot + 1 of the hash that lies here; 0: none. Twice as many as slots, so that runs stay short. */
   #buckets = new Int32Array(2 * START_CAPACITY);
+  /** Leaves as many bits of 32 as number the buckets. */
+  #shift = Math.clz32(2 * START_CAPACITY) + 1;
   /** Slots given back, for use before new ones. */
   readonly #free: number[] = [];
   #size = 0;
@@ -24,7 +26,7 @@ export class HashSlots {
   slotOf(hash: number): number {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    for (let bucket = hash & mask; ; bucket = (bucket + 1) & mask) {
+    for (let bucket = this.#homeOf(hash); ; bucket = (bucket + 1) & mask) {
       const slot = (buckets[bucket] as number) - 1;
       if (slot < 0 || this.#hashes[slot] === hash) return slot;
     }
@@ -48,11 +50,11 @@ export class HashSlots {
   remove(slot: number): void {
     const buckets = this.#buckets;
     const mask = buckets.length - 1;
-    let hole = this.hashAt(slot) & mask;
+    let hole = this.#homeOf(this.hashAt(slot));
     while (buckets[hole] !== slot + 1) hole = (hole + 1) & mask;
     // Whoever lies behind the hole and was pushed past it moves up, so that no search ends too early.
     for (let bucket = (hole + 1) & mask; buckets[bucket] !== 0; bucket = (bucket + 1) & mask) {
-      const home = this.hashAt((buckets[bucket] as number) - 1) & mask;
+      const home = this.#homeOf(this.hashAt((buckets[bucket] as number) - 1));
       if (((bucket - home) & mask) < ((bucket - hole) & mask)) continue;
       buckets[hole] = buckets[bucket] as number;
       hole = bucket;
@@ -68,9 +70,14 @@ export class HashSlots {
     this.#size = 0;
   }
 
+  /** Fibonacci hashing: neighbours, which would make one long run, are spread over the table. */
+  #homeOf(hash: number): number {
+    return Math.imul(hash, 0x9e3779b1) >>> this.#shift;
+  }
+
   #place(slot: number): void {
     const mask = this.#buckets.length - 1;
-    let bucket = this.hashAt(slot) & mask;
+    let bucket = this.#homeOf(this.hashAt(slot));
     while (this.#buckets[bucket] !== 0) bucket = (bucket + 1) & mask;
     this.#buckets[bucket] = slot + 1;
   }
@@ -80,8 +87,10 @@ export class HashSlots {
     hashes.set(this.#hashes);
     this.#hashes = hashes;
     this.#buckets = new Int32Array(2 * hashes.length);
+    this.#shift--;
     for (let slot = 0; slot < this.#size; slot++) this.#place(slot);
   }
 }
 
+/** A power of two; some dozen ordinary prompts. */
 const START_CAPACITY = 256;

@@ -145,6 +145,8 @@ class MutableAccount implements Account {
   prefillSinceMs = 0;
   /** In order of opening. */
   readonly #waiting = new Set<Lease>();
+  /** The first of them, at hand: policies ask for it all the time. */
+  #firstWaiting: Lease | undefined;
   #recentTokens = 0;
   #recentPairs = 0;
   #recentAtMs = 0;
@@ -171,6 +173,7 @@ class MutableAccount implements Account {
     this.waitingPromptTokens += cost.promptTokens;
     this.outputTokens += cost.decodeTokens;
     this.#waiting.add(lease);
+    this.#firstWaiting ??= lease;
     this.#recentTokens = this.recentPrefillTokens(openedAtMs) + cost.prefillTokens;
     this.#recentPairs = this.recentPrefillPairs(openedAtMs) + cost.prefillPairs;
     this.#recentAtMs = openedAtMs;
@@ -185,6 +188,7 @@ class MutableAccount implements Account {
     this.waitingPrefillPairs -= cost.prefillPairs;
     this.waitingPromptTokens -= cost.promptTokens;
     this.#waiting.delete(lease);
+    if (wasFirst) this.#firstWaiting = this.#waiting.values().next().value;
     return wasFirst;
   }
 
@@ -200,10 +204,6 @@ class MutableAccount implements Account {
   removeRunning(contextTokens: number): void {
     this.runningRequests--;
     this.contextTokens -= contextTokens;
-  }
-
-  get #firstWaiting(): Lease | undefined {
-    return this.#waiting.values().next().value;
   }
 
   #fade(nowMs: number): number {

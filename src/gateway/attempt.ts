@@ -99,7 +99,12 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
       client.break();
       this.#finish("aborted", { kind: "answered", outcome: "client_stalled", tokens: this.#tokens });
     } else if (this.#relay !== undefined && client.isCommitted) {
-      this.#breakOff(this.#relay, "stalled", "upstream_timeout", "The endpoint fell silent in the middle of its answer.");
+      this.#breakOff(
+        this.#relay,
+        "stalled",
+        "upstream_timeout",
+        "The endpoint fell silent in the middle of its answer.",
+      );
     } else {
       this.#finish("failed", { kind: "no_answer" });
     }

@@ -30,7 +30,7 @@ export class ClientStream {
     this.#commit();
     this.#response.flushHeaders();
     const { socket, chunkedEncoding } = this.#response;
-    // A pipelined request has no socket until those before it are answered, and HTTP/1.0 has no chunks.
+    // HTTP/1.0 has no chunks.
     if (chunkedEncoding && socket !== null) this.#chunkSocket = socket;
   }
 

@@ -179,17 +179,19 @@ export class Exchange implements ClientWatcher {
   #refuseDecision({ reason, retryAfterMs }: Refused, lastCause: string | undefined): void {
     switch (reason) {
       case "saturated":
-        return this.#refuse("overloaded", { retryAfterMs });
-      case "model_not_served":
-        return this.#refuse("model_not_found", {
-          model: this.#target?.model,
-          knownModels: this.#parts.runtime.directory.names,
-        });
+        this.#refuse("overloaded", { retryAfterMs });
+        break;
+      case "model_not_served": {
+        const knownModels = this.#parts.runtime.directory.names;
+        this.#refuse("model_not_found", { model: this.#target?.model, knownModels });
+        break;
+      }
       case "exhausted":
-        return this.#refuse("upstream_error", { cause: spent(lastCause ?? "unknown") });
+        this.#refuse("upstream_error", { cause: spent(lastCause ?? "unknown") });
+        break;
       case "unavailable":
       case "no_endpoint":
-        return this.#refuse("no_available_endpoint", { retryAfterMs });
+        this.#refuse("no_available_endpoint", { retryAfterMs });
     }
   }
 

@@ -5,9 +5,9 @@ import type { Dialect } from "./routes.ts";
 export type HeaderList = string[];
 
 /** Names of the headers that the balancer adds to its answers. */
-export const ENDPOINT_HEADER = "x-evenkeel-endpoint";
-export const POLICY_HEADER = "x-evenkeel-policy";
-export const REQUEST_ID_HEADER = "x-request-id";
+const ENDPOINT_HEADER = "x-evenkeel-endpoint";
+const POLICY_HEADER = "x-evenkeel-policy";
+const REQUEST_ID_HEADER = "x-request-id";
 /** Anthropic's name for the same, which its SDK reads. */
 const ANTHROPIC_REQUEST_ID_HEADER = "request-id";
 /** An engine's own id, where it does not echo the balancer's. */

@@ -27,16 +27,21 @@ export class LocalAnswers {
   models(request: IncomingMessage, response: ServerResponse, path: string): void {
     const refuse = (code: ErrorCode, details: ErrorDetails): void =>
       this.refuse(request, response, MODELS_ROUTE, code, details);
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      return refuse("method_not_allowed", { path, allowedMethods: ["GET", "HEAD"] });
-    }
-    const list = modelList(this.#runtime);
-    if (list === undefined) return refuse("no_available_endpoint", { cause: "No endpoint has told its models yet." });
     const name = path === MODELS_PATH ? undefined : decodeName(path.slice(MODELS_PATH.length + 1));
+    const list = modelList(this.#runtime);
     const found = name === undefined ? list : modelByName(this.#runtime, name);
-    if (found === undefined) {
-      return refuse("model_not_found", { model: name, knownModels: this.#runtime.directory.names });
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      refuse("method_not_allowed", { path, allowedMethods: ["GET", "HEAD"] });
+    } else if (list === undefined) {
+      refuse("no_available_endpoint", { cause: "No endpoint has told its models yet." });
+    } else if (found === undefined) {
+      refuse("model_not_found", { model: name, knownModels: this.#runtime.directory.names });
+    } else {
+      this.#found(request, response, found);
     }
+  }
+
+  #found(request: IncomingMessage, response: ServerResponse, found: object): void {
     const body = Buffer.from(JSON.stringify(found));
     const headers = ["content-type", "application/json", "content-length", String(body.length)];
     this.#answer(response, 200, [...headers, ...requestIdHeaders(requestIdOf(request.headers), undefined)], body);

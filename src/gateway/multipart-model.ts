@@ -10,15 +10,17 @@ export function findMultipartModel(contentType: string, body: Buffer): ValueRang
   const boundary = quoted ?? plain;
   if (boundary === undefined) return undefined;
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  // The first delimiter has no line before it.
-  let partAt = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2)) ? delimiter.length - 2 : -1;
+  const behind = (at: number): number => (at === -1 ? -1 : at + delimiter.length);
+  // The first delimiter may have no line before it.
+  const startsAtOnce = body.subarray(0, delimiter.length - 2).equals(delimiter.subarray(2));
+  let partAt = behind(startsAtOnce ? -2 : body.indexOf(delimiter));
   for (let parts = 0; partAt !== -1 && parts < MAX_PARTS; parts++) {
     const headEnd = body.subarray(0, partAt + MAX_HEAD_BYTES).indexOf(HEAD_END, partAt);
     const bodyEnd = body.indexOf(delimiter, headEnd === -1 ? partAt : headEnd);
     if (headEnd !== -1 && bodyEnd !== -1 && IS_MODEL.test(body.toString("latin1", partAt, headEnd))) {
       return { from: headEnd + HEAD_END.length, to: bodyEnd };
     }
-    partAt = bodyEnd === -1 ? -1 : bodyEnd + delimiter.length;
+    partAt = behind(bodyEnd);
   }
   return undefined;
 }

@@ -45,6 +45,7 @@ class Gateway {
   readonly #local: LocalAnswers;
   /** The answer that a connection has to finish before the next. */
   readonly #lastAnswer = new WeakMap<Socket, ServerResponse>();
+  readonly #connections = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
   constructor(parts: GatewayParts) {
@@ -62,6 +63,10 @@ class Gateway {
     });
     // A client may close its sending side behind its request and read on; Node drops it unless told otherwise.
     Object.assign(this.#server, { httpAllowHalfOpen: true });
+    this.#server.on("connection", (socket: Socket) => {
+      this.#connections.add(socket);
+      socket.once("close", () => this.#connections.delete(socket));
+    });
     const inTurn = (request: IncomingMessage, response: ServerResponse): void => this.#inTurn(request, response);
     // Without a listener Node invites the body of an `Expect: 100-continue` before anybody has looked at the head.
     this.#server.on("request", inTurn).on("checkContinue", inTurn);
@@ -75,7 +80,8 @@ class Gateway {
     const { listen, admin } = runtime.config;
     const listenUrl = await listenOn(this.#server, listen);
     try {
-      const adminUrl = this.#admin === undefined || admin === undefined ? undefined : await listenOn(this.#admin, admin);
+      const adminUrl =
+        this.#admin === undefined || admin === undefined ? undefined : await listenOn(this.#admin, admin);
       runtime.start();
       return { listenUrl, adminUrl, runtime, close: () => this.close() };
     } catch (error) {
@@ -122,6 +128,8 @@ class Gateway {
     const { runtime, upstreams, watchdog } = this.#parts;
     runtime.drain();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    // Clients and proxies open connections in advance; one that has carried nothing yet Node takes for busy.
+    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
     // Connections whose answer began before now may be kept alive behind it.
     const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_SWEEP_MS);
     const limit = runtime.config.timeouts.drainMs;

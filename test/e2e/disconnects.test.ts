@@ -1,6 +1,17 @@
-import { connect, createServer as createTcpServer, type AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { COMPLETION, code, finAt, headThenHold, hold, ok, REFUSING_URL, rstAt, startFake, tokenEvent } from "../support/fake-upstream.ts";
+import {
+  COMPLETION,
+  code,
+  finAt,
+  headThenHold,
+  hold,
+  ok,
+  REFUSING_URL,
+  rstAt,
+  startFake,
+  tokenEvent,
+} from "../support/fake-upstream.ts";
 import { CHAT, exchange, RawClient, rawPost, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { testConfig } from "../support/test-config.ts";
 import { expectIdle, runGateway, startGateway } from "../support/test-gateway.ts";
@@ -141,7 +152,7 @@ describe("a client that closes its sending side alone", () => {
     const client = new RawClient(gateway.listenUrl);
     client.socket.end(rawPost(PATH, STREAMED_CHAT));
     const call = await e1.call(0);
-    await client.receives(/\n:\n\n[^]*\n:\n\n/);
+    await client.receives(/\n:\n\n[\s\S]*\n:\n\n/);
     call.response.end(`${tokenEvent(0)}data: [DONE]\n\n`);
     expect(await client.closes()).toMatch(/data: \[DONE\]\n\n\r\n0\r\n\r\n$/);
     expect(await gateway.outcomes()).toEqual({ ok: 1 });

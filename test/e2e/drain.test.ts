@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Agent } from "node:http";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startServer } from "../../src/gateway/index.ts";
@@ -33,6 +34,16 @@ describe("closing", () => {
     await until(() => e1.openSockets === 0);
   });
 
+  it("does not wait for connections that have carried nothing yet", async () => {
+    const gateway = await startGateway([await startFake()], { timeouts: { drainMs: undefined } });
+    const unused = new RawClient(gateway.listenUrl);
+    await once(unused.socket, "connect");
+    // What came over a connection after it shows that the balancer has accepted it.
+    await exchange(`${gateway.listenUrl}/v1/models`, { method: "GET" });
+    await gateway.close();
+    expect(await unused.closes()).toBe("");
+  });
+
   it("tells those who wait for a whole answer that their connection ends with it", async () => {
     const e1 = await startFake(hold);
     const gateway = await startGateway([e1]);
@@ -49,13 +60,13 @@ describe("closing", () => {
   it("refuses what comes over connections that are still open", async () => {
     const e1 = await startFake(headThenHold);
     const gateway = await startGateway([e1]);
-    const client = new RawClient(gateway.listenUrl).write(rawPost(PATH, STREAMED_CHAT));
+    const client = new RawClient(gateway.listenUrl);
+    client.write(rawPost(PATH, STREAMED_CHAT) + rawPost("/v1/messages", CHAT));
     const call = await e1.call(0);
     const closed = gateway.close();
-    client.write(rawPost("/v1/messages", CHAT));
     call.response.end(`${tokenEvent(0)}${DONE_EVENT}`);
     const received = await client.closes();
-    expect(received).toMatch(/data: \[DONE\]\n\n\r\n0\r\n\r\nHTTP\/1.1 503 [^]*overloaded_error/);
+    expect(received).toMatch(/data: \[DONE\]\n\n\r\n0\r\n\r\nHTTP\/1.1 503 [\s\S]*overloaded_error/);
     expect(received.slice(received.indexOf(" 503 "))).toMatch(/connection: close\r\n/i);
     expect(received.slice(received.indexOf(" 503 "))).toMatch(/retry-after: \d+\r\n/i);
     expect(e1.calls).toHaveLength(1);

@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { code, type Behaviour, headThenHold, hold, ok, REFUSING_URL, rstAt, sse, startFake, tokenEvent } from "../support/fake-upstream.ts";
+import {
+  type Behaviour,
+  code,
+  headThenHold,
+  hold,
+  ok,
+  REFUSING_URL,
+  rstAt,
+  sse,
+  startFake,
+  tokenEvent,
+} from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { testConfig } from "../support/test-config.ts";
 import { expectIdle, runGateway, startGateway } from "../support/test-gateway.ts";
@@ -79,15 +90,18 @@ describe("a connection that breaks before an answer", () => {
   it.each([
     { how: "reset", behaviour: reset },
     { how: "closed", behaviour: hangUp },
-  ])("and was fresh when it was $how sends the request to another endpoint, not to the same again", async ({ behaviour }) => {
-    const [e1, e2] = [await startFake(behaviour), await startFake(behaviour)];
-    const gateway = await runGateway(testConfig([e1.url, e2.url], { health: NO_PROBES }));
-    const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
-    expect(answer.status).toBe(502);
-    expect([e1.calls.length, e2.calls.length]).toEqual([1, 1]);
-    expect(gateway.runtime.pools[0]?.balancer.members.map(({ availability }) => availability)).not.toContain("down");
-    await expectIdle(gateway);
-  });
+  ])(
+    "and was fresh when it was $how sends the request to another endpoint, not to the same again",
+    async ({ behaviour }) => {
+      const [e1, e2] = [await startFake(behaviour), await startFake(behaviour)];
+      const gateway = await runGateway(testConfig([e1.url, e2.url], { health: NO_PROBES }));
+      const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+      expect(answer.status).toBe(502);
+      expect([e1.calls.length, e2.calls.length]).toEqual([1, 1]);
+      expect(gateway.runtime.pools[0]?.balancer.members.map(({ availability }) => availability)).not.toContain("down");
+      await expectIdle(gateway);
+    },
+  );
 
   it.each([
     { how: "reset", behaviour: reset },

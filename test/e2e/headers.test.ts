@@ -37,7 +37,15 @@ describe("headers to the endpoint", () => {
       "idempotency-key": "i",
       "user-agent": "sdk",
     });
-    for (const name of ["keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "upgrade", "x-secret"]) {
+    for (const name of [
+      "keep-alive",
+      "proxy-authorization",
+      "proxy-connection",
+      "te",
+      "trailer",
+      "upgrade",
+      "x-secret",
+    ]) {
       expect(seen).not.toHaveProperty(name);
     }
     expect(seen).toMatchObject({

@@ -19,7 +19,7 @@ describe("HTTP/1.0", () => {
     expect(head).toMatch(/^HTTP\/1.1 200 OK\r\n/);
     expect(head).not.toMatch(/transfer-encoding/i);
     expect(head).toMatch(/connection: close/i);
-    expect(body).toMatch(/^data: \{[^]*data: \[DONE\]\n\n$/);
+    expect(body).toMatch(/^data: \{[\s\S]*data: \[DONE\]\n\n$/);
     await expectIdle(gateway);
   });
 
@@ -27,7 +27,7 @@ describe("HTTP/1.0", () => {
     const e1 = await startFake(({ response }) => response.writeHead(200, { "content-length": 2 }).end("{}"));
     const gateway = await startGateway([e1]);
     const received = await new RawClient(gateway.listenUrl).write(rawPost(PATH, CHAT, { version: "1.0" })).closes();
-    expect(received).toMatch(/content-length: 2\r\n[^]*\r\n\r\n\{\}$/i);
+    expect(received).toMatch(/content-length: 2\r\n[\s\S]*\r\n\r\n\{\}$/i);
   });
 });
 
@@ -48,15 +48,32 @@ describe("one connection", () => {
     expect(sockets.size).toBe(1);
   });
 
+  it("leaves no listeners behind, however many requests it carries", async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", note);
+    onTestFinished(() => void process.off("warning", note));
+    const e1 = await startFake(sse(1));
+    const gateway = await startGateway([e1]);
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    for (let i = 0; i < 30; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT, agent });
+    await new Promise(setImmediate);
+    expect(warnings).toEqual([]);
+    expect(new Set(e1.calls.map(({ socket }) => socket)).size).toBe(1);
+  });
+
   it("answers requests that do not wait in their order", async () => {
     const e1 = await startFake(hold);
     const gateway = await startGateway([e1]);
     const client = new RawClient(gateway.listenUrl);
-    client.write(`${rawPost(PATH, CHAT)}${rawPost("/v1/embeddings", { model: "m", input: "x" })}GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n`);
+    client.write(
+      `${rawPost(PATH, CHAT)}${rawPost("/v1/embeddings", { model: "m", input: "x" })}GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n`,
+    );
     ok("first")(await e1.call(0));
     ok("second")(await e1.call(1));
     const received = await client.receives(/"object":"list"/);
-    expect(received).toMatch(/first[^]*second[^]*"object":"list"/);
+    expect(received).toMatch(/first[\s\S]*second[\s\S]*"object":"list"/);
     client.socket.destroy();
     await expectIdle(gateway);
   });
@@ -74,34 +91,42 @@ describe("one connection", () => {
 });
 
 describe("targets and methods", () => {
-  it.each(["http://x", "HTTP://user@host:8080", "https://[::1]:443"])("in absolute form (%s) mean their path", async (base) => {
-    const e1 = await startFake(ok());
-    const gateway = await startGateway([e1]);
-    const client = new RawClient(gateway.listenUrl).write(rawPost(`${base}${PATH}?a=1`, CHAT));
-    await client.receives(/^HTTP\/1.1 200 OK/);
-    expect((await e1.call(0)).path).toBe(`${PATH}?a=1`);
-    client.socket.destroy();
-  });
+  it.each(["http://x", "HTTP://user@host:8080", "https://[::1]:443"])(
+    "in absolute form (%s) mean their path",
+    async (base) => {
+      const e1 = await startFake(ok());
+      const gateway = await startGateway([e1]);
+      const client = new RawClient(gateway.listenUrl).write(rawPost(`${base}${PATH}?a=1`, CHAT));
+      await client.receives(/^HTTP\/1.1 200 OK/);
+      expect((await e1.call(0)).path).toBe(`${PATH}?a=1`);
+      client.socket.destroy();
+    },
+  );
 
   it("HEAD of the models has a head and no body", async () => {
     const gateway = await startGateway([await startFake()]);
     const client = new RawClient(gateway.listenUrl);
     client.write("HEAD /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    expect(await client.closes()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*content-length: \d+\r\n[^]*\r\n\r\n$/i);
+    expect(await client.closes()).toMatch(/^HTTP\/1.1 200 OK\r\n[\s\S]*content-length: \d+\r\n[\s\S]*\r\n\r\n$/i);
   });
 
-  it.each(["OPTIONS *", "GET http://x", "TRACE /", "DELETE /v1/responses/r1"])("%s finds nothing and breaks nothing", async (line) => {
-    const e1 = await startFake();
-    const gateway = await startGateway([e1]);
-    const client = new RawClient(gateway.listenUrl).write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-    expect(await client.closes()).toMatch(/^HTTP\/1.1 404 [^]*route_not_found/);
-    expect(e1.calls).toHaveLength(0);
-  });
+  it.each(["OPTIONS *", "GET http://x", "TRACE /", "DELETE /v1/responses/r1"])(
+    "%s finds nothing and breaks nothing",
+    async (line) => {
+      const e1 = await startFake();
+      const gateway = await startGateway([e1]);
+      const client = new RawClient(gateway.listenUrl).write(`${line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      expect(await client.closes()).toMatch(/^HTTP\/1.1 404 [\s\S]*route_not_found/);
+      expect(e1.calls).toHaveLength(0);
+    },
+  );
 
   it("CONNECT is closed, and an upgrade is not made", async () => {
     const e1 = await startFake(ok());
     const gateway = await startGateway([e1]);
-    expect(await new RawClient(gateway.listenUrl).write("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n").closes()).not.toMatch(/ 200 /);
+    expect(
+      await new RawClient(gateway.listenUrl).write("CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n").closes(),
+    ).not.toMatch(/ 200 /);
     const headers = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
     const client = new RawClient(gateway.listenUrl).write(rawPost(PATH, CHAT, { headers }));
     await client.receives(/^HTTP\/1.1 200 OK/);
@@ -120,7 +145,9 @@ describe("targets and methods", () => {
     const e1 = await startFake(ok());
     const gateway = await startGateway([e1]);
     const smuggled = rawPost("/v1/embeddings", { model: "m", input: "smuggled" });
-    const client = new RawClient(gateway.listenUrl).write(`POST ${PATH} HTTP/1.1\r\nHost: x\r\n${headers}\r\n${smuggled}`);
+    const client = new RawClient(gateway.listenUrl).write(
+      `POST ${PATH} HTTP/1.1\r\nHost: x\r\n${headers}\r\n${smuggled}`,
+    );
     expect(await client.closes()).toMatch(/^HTTP\/1.1 400 /);
     expect(e1.calls).toHaveLength(0);
     await expectIdle(gateway);
@@ -129,7 +156,9 @@ describe("targets and methods", () => {
   it("a head over the limit is refused", async () => {
     const gateway = await startGateway([await startFake()]);
     const headers = `X-Long: ${"a".repeat(40_000)}\r\n`;
-    expect(await new RawClient(gateway.listenUrl).write(rawPost(PATH, CHAT, { headers })).closes()).toMatch(/^HTTP\/1.1 431 /);
+    expect(await new RawClient(gateway.listenUrl).write(rawPost(PATH, CHAT, { headers })).closes()).toMatch(
+      /^HTTP\/1.1 431 /,
+    );
   });
 });
 

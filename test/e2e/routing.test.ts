@@ -44,8 +44,16 @@ describe("balanced routes", () => {
     const fakes = [await startFake(), await startFake()];
     const gateway = await startGateway(fakes);
     const answers = [];
-    for (let i = 0; i < 6; i++) answers.push(await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT }));
-    expect(answers.map(({ headers }) => headers["x-evenkeel-endpoint"]).sort()).toEqual(["e1", "e1", "e1", "e2", "e2", "e2"]);
+    for (let i = 0; i < 6; i++)
+      answers.push(await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT }));
+    expect(answers.map(({ headers }) => headers["x-evenkeel-endpoint"]).sort()).toEqual([
+      "e1",
+      "e1",
+      "e1",
+      "e2",
+      "e2",
+      "e2",
+    ]);
     expect(fakes.map(({ calls }) => calls.length)).toEqual([3, 3]);
   });
 
@@ -82,7 +90,12 @@ describe("the balancer's own errors", () => {
     { what: "an unknown path", path: "/v1/unknown", status: 404, code: "route_not_found" },
     { what: "a path of the engine's administration", path: "/flush_cache", status: 404, code: "route_not_found" },
     { what: "the metrics on the clients' port", path: "/metrics", status: 404, code: "route_not_found" },
-    { what: "a path that only begins like a route", path: "/v1/chat/completions/x", status: 404, code: "route_not_found" },
+    {
+      what: "a path that only begins like a route",
+      path: "/v1/chat/completions/x",
+      status: 404,
+      code: "route_not_found",
+    },
   ])("answers $status to $what", async ({ path, status, code: errorCode }) => {
     const e1 = await startFake();
     const gateway = await startGateway([e1]);

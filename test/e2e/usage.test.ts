@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { type Behaviour, code, DONE_EVENT, FINISH_EVENT, ok, startFake, stream, tokenEvent, USAGE_EVENT } from "../support/fake-upstream.ts";
+import {
+  type Behaviour,
+  code,
+  DONE_EVENT,
+  FINISH_EVENT,
+  ok,
+  startFake,
+  stream,
+  tokenEvent,
+  USAGE_EVENT,
+} from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT } from "../support/http-client.ts";
 import { SAMPLE_STREAMS } from "../support/sample-streams.ts";
 import { startGateway } from "../support/test-gateway.ts";
@@ -19,7 +29,12 @@ describe("usage in a stream", () => {
     { what: "no stream options", options: {}, seen: WITHOUT_USAGE, isCounted: true },
     { what: "empty ones", options: { stream_options: {} }, seen: WITHOUT_USAGE, isCounted: true },
     { what: "null", options: { stream_options: null }, seen: WITHOUT_USAGE, isCounted: true },
-    { what: "others", options: { stream_options: { include_obfuscation: false } }, seen: WITHOUT_USAGE, isCounted: true },
+    {
+      what: "others",
+      options: { stream_options: { include_obfuscation: false } },
+      seen: WITHOUT_USAGE,
+      isCounted: true,
+    },
     { what: "a yes", options: { stream_options: { include_usage: true } }, seen: WITH_USAGE, isCounted: true },
     { what: "a no", options: { stream_options: { include_usage: false } }, seen: WITHOUT_USAGE, isCounted: false },
   ])("reaches only a client that asked: with $what", async ({ options, seen, isCounted }) => {
@@ -82,7 +97,6 @@ describe("usage in a stream", () => {
     await exchange(`${gateway.listenUrl}${path}`, { body });
     expect((await e1.call(0)).body.toString()).toBe(JSON.stringify(body));
   });
-
 });
 
 describe("an engine that refuses the option", () => {

@@ -4,7 +4,7 @@ import { onTestFinished } from "vitest";
 import { until } from "./until.ts";
 
 /** A request as the fake received it, its body whole, and the means to answer it by hand. */
-export interface Call {
+interface Call {
   readonly method: string;
   /** With its query. */
   readonly path: string;
