@@ -7,7 +7,7 @@ import type { Peer } from "./peer.ts";
 import { WORKLOAD, type Workload } from "./workload.ts";
 
 /** Both phases of one round. */
-export interface Round {
+interface Round {
   readonly requests: PhaseCost;
   readonly events: PhaseCost;
 }

@@ -36,13 +36,13 @@ export interface PolicyResult {
 }
 
 /** Who got how much. */
-export interface Spread {
+interface Spread {
   readonly endpoints: readonly EndpointShare[];
   /** Work per speed of the endpoint that got most, against the mean: 1 is proportional to speed. */
   readonly maxToMean: number;
 }
 
-export interface EndpointShare {
+interface EndpointShare {
   readonly speed: number;
   /** 0 to 1. */
   readonly requests: number;

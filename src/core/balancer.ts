@@ -11,6 +11,7 @@ import { type Member, Pool, refusalOf } from "./pool.ts";
 import { PromptRatios } from "./prompt-ratios.ts";
 import { PeekableRandom, type Random, seededRandom } from "./random.ts";
 import type { RequestProfile } from "./request.ts";
+import { SlotList } from "./slot-list.ts";
 
 /** How a balancer is made. */
 export interface BalancerOptions {
@@ -47,9 +48,8 @@ export class Balancer {
   readonly #ledger = new Ledger();
   readonly #pool = new Pool(this.#ledger);
   readonly #random: PeekableRandom;
-  readonly #flights = new Map<Lease, Flight>();
-  /** Those whose tokens are not seen. */
-  readonly #unseen = new Set<Flight>();
+  /** Flights whose tokens are not seen. */
+  readonly #unseen = new SlotList<Flight>();
 
   /** @throws when the policy is unknown or its options do not fit; the message lists what would. */
   constructor(options: BalancerOptions) {
@@ -98,20 +98,20 @@ export class Balancer {
 
   /** The first token of the answer was seen. Later calls for the same lease do nothing. */
   firstToken(lease: Lease, nowMs: number): void {
-    this.#flights.get(lease)?.firstToken(nowMs);
+    flightOf(lease)?.firstToken(nowMs);
   }
 
   /** `tokens` more were seen. Before the first token and after the end it does nothing. */
   progress(lease: Lease, tokens: number, nowMs: number): void {
-    this.#flights.get(lease)?.progress(tokens, nowMs);
+    flightOf(lease)?.progress(tokens, nowMs);
   }
 
   /** The request is over at its endpoint, however it ended. Later calls for the same lease do nothing. */
   finish(lease: Lease, outcome: Outcome, nowMs: number): void {
-    const flight = this.#flights.get(lease);
+    const flight = flightOf(lease);
     if (flight === undefined) return;
-    this.#flights.delete(lease);
-    this.#unseen.delete(flight);
+    lease.holder = undefined;
+    this.#unseen.remove(flight);
     if (outcome.kind === "completed") this.#learnSizes(flight.request, outcome);
     flight.finish(outcome, nowMs);
   }
@@ -144,7 +144,7 @@ export class Balancer {
 
   /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them by now. */
   tick(nowMs: number): void {
-    for (const flight of this.#unseen) flight.project(nowMs);
+    for (const flight of this.#unseen.items()) flight.project(nowMs);
   }
 
   #weigh(request: RequestProfile, nowMs: number, tried: readonly string[], random: Random): Weighed {
@@ -167,7 +167,7 @@ export class Balancer {
     const dueMs = firstTokenDueMs(member, cost, nowMs);
     const lease = this.#ledger.open(member.endpoint.id, cost, request.output, nowMs);
     const flight = new Flight(request, lease, member, dueMs);
-    this.#flights.set(lease, flight);
+    lease.holder = flight;
     if (flight.isUnseen) this.#unseen.add(flight);
     if (request.prefix !== undefined) member.prefixes.insert(request.prefix);
     return lease;
@@ -189,6 +189,11 @@ export class Balancer {
     }
     return Math.min(MAX_RETRY_AFTER_MS, Math.max(MIN_RETRY_AFTER_MS, Number.isFinite(leastMs) ? leastMs : 0));
   }
+}
+
+/** Undefined: the lease is closed. */
+function flightOf(lease: Lease): Flight | undefined {
+  return lease.holder instanceof Flight ? lease.holder : undefined;
 }
 
 type Weighed =

@@ -145,4 +145,30 @@ describe("EngineSpeed", () => {
     engine.observePrefill(PROMPT, observedMs);
     expect(engine.samples).toBe(0);
   });
+
+  it("is as fast as its capacity was configured until it was seen, and what was seen from then on", () => {
+    const capacity = speed().tokensPerSecond;
+    const engine = speed(new SpeedScales(), capacity / 5);
+    expect(engine.decodeScale).toBeCloseTo(5, 9);
+    expect(engine.prefillScale).toBeCloseTo(5, 9);
+    times(64, () => engine.observeDecode(STRETCH, 2 * STRETCH_MS));
+    expect(engine.decodeScale).toBeCloseTo(2, 0);
+    expect(engine.tokensPerSecond).toBe(capacity / 5);
+    engine.configure(undefined);
+    expect(engine.tokensPerSecond).toBeCloseTo(capacity / engine.decodeScale, 6);
+  });
+
+  it("goes back to its pool's speed while only others are seen, and to its own when it is seen again", () => {
+    const pool = new SpeedScales();
+    pool.endpoints = 2;
+    const [busy, idle] = [speed(pool), speed(pool)];
+    times(100, () => idle.observeDecode(STRETCH, 8 * STRETCH_MS));
+    times(500, () => busy.observeDecode(STRETCH, STRETCH_MS));
+    expect(idle.decodeScale).toBeGreaterThan(6);
+    times(6000, () => busy.observeDecode(STRETCH, STRETCH_MS));
+    expect(idle.decodeScale).toBeLessThan(1.2);
+    expect(busy.decodeScale).toBeCloseTo(1, 1);
+    times(20, () => idle.observeDecode(STRETCH, 8 * STRETCH_MS));
+    expect(idle.decodeScale).toBeGreaterThan(5);
+  });
 });

@@ -26,8 +26,10 @@ export interface DecodeStretch {
 
 /**
  * How fast an endpoint is, learned from the timings of its requests: the prior coefficients times two
- * factors, one for prefill and one for decoding. An endpoint nothing was seen of is taken to be like
- * its pool; without that, the prior would make a new endpoint of a slow fleet look fast and flood it.
+ * factors, one for prefill and one for decoding. An endpoint nothing was seen of is taken to be as fast as
+ * its capacity was configured, else like its pool; without that, the prior would make a new endpoint of a
+ * slow fleet look fast and flood it. What was seen fades while the pool goes on being seen: an endpoint
+ * that once was slow is believed to be ordinary again some time, is tried, and shows what it is now.
  */
 export class EngineSpeed {
   readonly #scales: SpeedScales;
@@ -36,6 +38,8 @@ export class EngineSpeed {
   #coefficients: EngineCoefficients | undefined;
   /** Observations of the pool that `#coefficients` was made of. */
   #poolSamples = 0;
+  /** Observations of the pool when this endpoint was last seen. */
+  readonly #poolSamplesAtOwn = { decode: 0, prefill: 0 };
 
   /** @param pool Shared by the endpoints of one pool; every observation reaches it too. */
   constructor(pool: SpeedScales, configuredTokensPerSecond: number | undefined) {
@@ -46,16 +50,17 @@ export class EngineSpeed {
 
   configure(tokensPerSecond: number | undefined): void {
     this.#configuredTokensPerSecond = tokensPerSecond;
+    this.#coefficients = undefined;
   }
 
   /** How much slower than the prior decoding is. */
   get decodeScale(): number {
-    return Math.exp(blendedLog(this.#scales.decode, this.#pool.decode));
+    return Math.exp(this.#believedLog("decode", this.#configuredLog ?? this.#pool.decode.log));
   }
 
   /** How much slower than the prior prefill is; as decoding until a prefill was seen. */
   get prefillScale(): number {
-    return this.#isPrefillUnseen ? this.decodeScale : Math.exp(blendedLog(this.#scales.prefill, this.#pool.prefill));
+    return this.#isPrefillUnseen ? this.decodeScale : Math.exp(this.#believedLog("prefill", this.#pool.prefill.log));
   }
 
   /** Observations of this endpoint itself. */
@@ -79,8 +84,7 @@ export class EngineSpeed {
    */
   get tokensPerSecond(): number {
     if (this.#configuredTokensPerSecond !== undefined) return this.#configuredTokensPerSecond;
-    const stepMs = this.decodeStepMs(CAPACITY_BATCH, CAPACITY_BATCH * CAPACITY_CONTEXT_TOKENS);
-    return (CAPACITY_BATCH * 1000) / stepMs;
+    return tokensPerSecondOf(this.coefficients);
   }
 
   /** Time a prefill of `tokens` uncached tokens and `pairs` attention pairs takes. */
@@ -135,33 +139,97 @@ export class EngineSpeed {
 
   #observe(scale: "decode" | "prefill", value: number): void {
     if (!(value > 0)) return;
+    // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
+    if (this.#weight(scale) < POOL_WEIGHT && this.#fade(scale) < 0.5) this.#scales.forget(scale);
     this.#scales[scale].observe(value);
     this.#pool[scale].observe(value);
+    this.#poolSamplesAtOwn[scale] = this.#pool[scale].samples;
+  }
+
+  /** The endpoint's own value, and what is believed without it, by what each weighs. */
+  #believedLog(scale: "decode" | "prefill", withoutIt: number): number {
+    const own = this.#scales[scale];
+    const weight = this.#weight(scale);
+    const hope = own.samples === 0 ? 0 : HOPE * (1 - this.#fade(scale));
+    return (weight * own.log + POOL_WEIGHT * (withoutIt - hope)) / (weight + POOL_WEIGHT);
+  }
+
+  /** What its own value counts, in samples. */
+  #weight(scale: "decode" | "prefill"): number {
+    return Math.min(this.#scales[scale].samples, MAX_OWN_WEIGHT) * this.#fade(scale);
+  }
+
+  /** From 1, just seen, towards 0 while only others are seen. */
+  #fade(scale: "decode" | "prefill"): number {
+    const unseenFor = this.#pool[scale].samples - this.#poolSamplesAtOwn[scale];
+    return 2 ** (-unseenFor / (HALF_LIFE * this.#pool.endpoints));
+  }
+
+  get #configuredLog(): number | undefined {
+    const configured = this.#configuredTokensPerSecond;
+    return configured === undefined ? undefined : Math.log(PRIOR_TOKENS_PER_SECOND / configured);
   }
 }
 
 /** The two factors that are learned. */
 export class SpeedScales {
-  /** The median: gaps between tokens are late as often as early. */
-  readonly decode: QuantileTracker = new QuantileTracker(0.5);
-  /** Below the median: a wait for a slot or for others' prefill only ever adds to a first token's time. */
-  readonly prefill: QuantileTracker = new QuantileTracker(0.35);
+  /** How many endpoints these are the scales of. */
+  endpoints = 1;
+  #decode = new QuantileTracker(DECODE_QUANTILE);
+  #prefill = new QuantileTracker(PREFILL_QUANTILE);
+
+  get decode(): QuantileTracker {
+    return this.#decode;
+  }
+
+  get prefill(): QuantileTracker {
+    return this.#prefill;
+  }
 
   /** Observations of both. */
   get samples(): number {
-    return this.decode.samples + this.prefill.samples;
+    return this.#decode.samples + this.#prefill.samples;
+  }
+
+  /** Begins anew. */
+  forget(scale: "decode" | "prefill"): void {
+    if (scale === "decode") this.#decode = new QuantileTracker(DECODE_QUANTILE);
+    else this.#prefill = new QuantileTracker(PREFILL_QUANTILE);
   }
 }
+
+/** The median: gaps between tokens are late as often as early. */
+const DECODE_QUANTILE = 0.5;
+/** Below the median: a wait for a slot or for others' prefill only ever adds to a first token's time. */
+const PREFILL_QUANTILE = 0.35;
 
 /** A batch and contexts of ordinary chat on a busy endpoint. */
 const CAPACITY_BATCH = 32;
 const CAPACITY_CONTEXT_TOKENS = 1024;
 
-/** The pool's value weighs as much as this many own samples. */
+/** What is believed of an endpoint without having seen it weighs as much as this many samples of its own. */
 const POOL_WEIGHT = 4;
 
-function blendedLog(own: QuantileTracker, pool: QuantileTracker): number {
-  return (own.samples * own.log + POOL_WEIGHT * pool.log) / (own.samples + POOL_WEIGHT);
+/** More samples of its own than this count no further: belief is then within 6 % of what was seen. */
+const MAX_OWN_WEIGHT = 64;
+
+/**
+ * In samples that each endpoint of the pool gave on the mean since the last of this one. From full weight it takes
+ * four half-lives for the pool to weigh as much; then one request is risked on an endpoint believed to be slow.
+ */
+const HALF_LIFE = 250;
+
+/**
+ * An endpoint long unseen is hoped to be faster than its pool by this much, as a logarithm: at the same speed it
+ * would never be the best of an idle fleet, and never be tried.
+ */
+const HOPE = 0.2;
+
+const PRIOR_TOKENS_PER_SECOND = tokensPerSecondOf(PRIOR_COEFFICIENTS);
+
+function tokensPerSecondOf(coefficients: EngineCoefficients): number {
+  const stepMs = decodeStepMs(coefficients, CAPACITY_BATCH, CAPACITY_BATCH * CAPACITY_CONTEXT_TOKENS);
+  return (CAPACITY_BATCH * 1000) / stepMs;
 }
 
 function scaledPrior(decode: number, prefill: number): EngineCoefficients {

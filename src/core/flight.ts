@@ -3,13 +3,15 @@ import type { Outcome } from "./decision.ts";
 import type { Lease } from "./ledger.ts";
 import type { Member } from "./pool.ts";
 import type { RequestProfile } from "./request.ts";
+import type { Slotted } from "./slot-list.ts";
 import type { DecodeTimer } from "./speed-observer.ts";
 
 /**
  * A routed request from the opening of its lease to its end: moves the lease, and tells the endpoint's
  * speed observer first. Where its tokens are seen they move it; where they are not, `project` does.
  */
-export class Flight {
+export class Flight implements Slotted {
+  slot = -1;
   readonly request: RequestProfile;
   readonly lease: Lease;
   readonly #member: Member;

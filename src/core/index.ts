@@ -35,3 +35,4 @@ export { PromptRatios } from "./prompt-ratios.ts";
 export { type Random, seededRandom } from "./random.ts";
 export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
 export { leastBy, sample } from "./select.ts";
+export { SlotList, type Slotted } from "./slot-list.ts";

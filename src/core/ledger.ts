@@ -42,6 +42,8 @@ export class Lease {
   readonly endpointId: string;
   readonly cost: Cost;
   readonly openedAtMs: number;
+  /** For whoever opened it: what belongs to it there. The ledger does not look at it. */
+  holder: object | undefined;
   readonly #account: MutableAccount;
   readonly #output: OutputExpectation;
   readonly #closed: () => void;
@@ -143,16 +145,14 @@ class MutableAccount implements Account {
   contextTokens = 0;
   outputTokens = 0;
   prefillSinceMs = 0;
-  /** In order of opening. */
-  readonly #waiting = new Set<Lease>();
-  /** The first of them, at hand: policies ask for it all the time. */
-  #firstWaiting: Lease | undefined;
+  /** In order of opening; first tokens come in about that order too, so that one is found near the front. */
+  readonly #waiting: Lease[] = [];
   #recentTokens = 0;
   #recentPairs = 0;
   #recentAtMs = 0;
 
   get oldestWaiting(): Cost | undefined {
-    return this.#firstWaiting?.cost;
+    return this.#waiting[0]?.cost;
   }
 
   recentPrefillTokens(nowMs: number): number {
@@ -172,8 +172,7 @@ class MutableAccount implements Account {
     this.waitingPrefillPairs += cost.prefillPairs;
     this.waitingPromptTokens += cost.promptTokens;
     this.outputTokens += cost.decodeTokens;
-    this.#waiting.add(lease);
-    this.#firstWaiting ??= lease;
+    this.#waiting.push(lease);
     this.#recentTokens = this.recentPrefillTokens(openedAtMs) + cost.prefillTokens;
     this.#recentPairs = this.recentPrefillPairs(openedAtMs) + cost.prefillPairs;
     this.#recentAtMs = openedAtMs;
@@ -182,14 +181,13 @@ class MutableAccount implements Account {
   /** True: it was first in line, so prefill goes on to the next. */
   removeWaiting(lease: Lease): boolean {
     const { cost } = lease;
-    const wasFirst = lease === this.#firstWaiting;
+    const place = this.#waiting.indexOf(lease);
     this.waitingRequests--;
     this.waitingPrefillTokens -= cost.prefillTokens;
     this.waitingPrefillPairs -= cost.prefillPairs;
     this.waitingPromptTokens -= cost.promptTokens;
-    this.#waiting.delete(lease);
-    if (wasFirst) this.#firstWaiting = this.#waiting.values().next().value;
-    return wasFirst;
+    this.#waiting.splice(place, 1);
+    return place === 0;
   }
 
   prefillMoved(nowMs: number): void {

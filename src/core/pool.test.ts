@@ -139,6 +139,19 @@ describe("who may take a request", () => {
   });
 });
 
+describe("an endpoint's numbers", () => {
+  it.each([
+    [{ weight: -1 }, "weight"],
+    [{ weight: Number.NaN }, "weight"],
+    [{ weight: Number.POSITIVE_INFINITY }, "weight"],
+    [{ tokensPerSecond: 0 }, "tokensPerSecond"],
+    [{ tokensPerSecond: Number.NaN }, "tokensPerSecond"],
+    [{ kvCapacityTokens: -5 }, "kvCapacityTokens"],
+  ])("are refused with their name when they are %j", (facts, name) => {
+    expect(() => poolOf({ id: "a" }, { id: "gpu-1", ...facts })).toThrow(`endpoint "gpu-1": ${name} must be`);
+  });
+});
+
 describe("refusalOf", () => {
   it.each<[Exclusion[], RefusalReason]>([
     [[], "no_endpoint"],

@@ -71,17 +71,19 @@ export class Pool {
   /**
    * Makes the pool consist of `endpoints`, in this order. An id that now stands for another URL is
    * another server: nothing learned of the old one is kept but its work in flight.
-   * @throws when two of them have the same id.
+   * @throws RangeError when two of them have the same id, or a number is not one that can be meant.
    */
   setEndpoints(endpoints: readonly Endpoint[]): void {
     const members = new Map<string, Member>();
     for (const endpoint of endpoints) {
       if (members.has(endpoint.id)) throw new RangeError(`two endpoints have the id "${endpoint.id}"`);
+      checkNumbers(endpoint);
       members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint));
     }
     for (const id of this.#members.keys()) if (!members.has(id)) this.#ledger.forget(id);
     this.#members = members;
     this.#ordered = [...members.values()];
+    this.#scales.endpoints = members.size;
   }
 
   /** Every member is in one of the two lists. */
@@ -111,6 +113,17 @@ export class Pool {
 }
 
 /** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
+/** A configuration file was checked already; a caller of the library may have computed these. */
+function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens }: Endpoint): void {
+  if (!Number.isFinite(weight) || weight < 0) {
+    throw new RangeError(`endpoint "${id}": weight must be a finite number of at least 0, not ${weight}`);
+  }
+  for (const [name, value] of Object.entries({ tokensPerSecond, kvCapacityTokens })) {
+    if (value === undefined || (Number.isFinite(value) && value > 0)) continue;
+    throw new RangeError(`endpoint "${id}": ${name} must be a finite number above 0 or undefined, not ${value}`);
+  }
+}
+
 function exclusionOf(
   member: Member,
   request: RequestProfile,

@@ -1,11 +1,11 @@
+import { SlotList, type Slotted } from "../core/index.ts";
 import type { Clock } from "../runtime/index.ts";
 
 /** One deadline that moves with every sign of progress: moving it is storing a number. */
-export abstract class Watched {
+export abstract class Watched implements Slotted {
   /** On the watchdog's clock; infinity: not watched at present. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
-  /** The watchdog's own: where it keeps this one; -1: nowhere. */
-  watchSlot = -1;
+  slot = -1;
   /** Called once, after which it is no longer watched. */
   abstract expired(): void;
 }
@@ -16,11 +16,7 @@ export abstract class Watched {
  */
 export class Watchdog {
   readonly #clock: Clock;
-  /**
-   * In no order, without gaps. Not a Set: one that entries pass through quickly is copied again and again, and
-   * each dead copy keeps its entries, with their request bodies, from the young collection.
-   */
-  readonly #watched: Watched[] = [];
+  readonly #watched = new SlotList<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(clock: Clock) {
@@ -28,18 +24,12 @@ export class Watchdog {
   }
 
   watch(watched: Watched): void {
-    watched.watchSlot = this.#watched.push(watched) - 1;
+    this.#watched.add(watched);
     this.#timer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
   unwatch(watched: Watched): void {
-    const { watchSlot } = watched;
-    if (watchSlot === -1) return;
-    watched.watchSlot = -1;
-    const last = this.#watched.pop() as Watched;
-    if (last === watched) return;
-    this.#watched[watchSlot] = last;
-    last.watchSlot = watchSlot;
+    this.#watched.remove(watched);
   }
 
   close(): void {
@@ -49,10 +39,10 @@ export class Watchdog {
 
   #sweep(): void {
     const nowMs = this.#clock.nowMs();
-    const late = this.#watched.filter(({ deadlineMs }) => deadlineMs <= nowMs);
-    for (const watched of late) {
-      if (watched.watchSlot === -1) continue;
-      this.unwatch(watched);
+    for (const watched of this.#watched.items()) {
+      // One that expires may end another, which is then no longer in the list.
+      if (watched.slot === -1 || watched.deadlineMs > nowMs) continue;
+      this.#watched.remove(watched);
       watched.expired();
     }
   }

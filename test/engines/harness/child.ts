@@ -62,6 +62,15 @@ export class Child {
     throw new Error(`${this.#process.spawnfile} ended before ${url} answered:\n${this.#log}`);
   }
 
+  /** Waits until it has written `text`. @throws when the program ends before. */
+  async says(text: string): Promise<void> {
+    while (this.isRunning) {
+      if (this.#log.includes(text)) return;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error(`${this.#process.spawnfile} ended without saying ${text}:\n${this.#log}`);
+  }
+
   #keep(chunk: Buffer | string): void {
     this.#log += chunk.toString();
   }

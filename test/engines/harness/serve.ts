@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseSamples, type Sample, sumOf } from "../../support/metric-samples.ts";
-import { Child, freePort } from "./child.ts";
+import { Child } from "./child.ts";
 
 const CLI = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
 
@@ -21,33 +21,26 @@ export class Serve {
   readonly admin: string;
   readonly #child: Child;
 
-  private constructor(child: Child, listen: number, admin: number) {
+  private constructor(child: Child, { listen, admin }: Addresses) {
     this.#child = child;
-    this.url = `http://127.0.0.1:${listen}`;
-    this.admin = `http://127.0.0.1:${admin}`;
+    this.url = listen;
+    this.admin = admin;
   }
 
   /**
-   * Starts it in front of `endpoints` and waits until it knows the models of all of them.
+   * Starts it in front of `endpoints` and waits until it knows all of them.
    * @param flags Further ones, such as `--policy`; probes are frequent unless these say otherwise.
    */
   static async start(endpoints: readonly string[], flags: readonly string[] = []): Promise<Serve> {
     if (!existsSync(CLI)) throw new Error("dist/ is not built: run npm run build");
-    const [listen, admin] = [await freePort(), await freePort()];
-    const args = [
-      ...["serve", "--listen", `127.0.0.1:${listen}`, "--admin", `127.0.0.1:${admin}`],
+    const child = new Child(process.execPath, [
+      ...[CLI, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"],
       ...endpoints.flatMap((url) => ["--endpoint", url]),
       ...["--health-interval", "300ms", "--health-timeout", "2s", "--health-unhealthy-after", "2"],
-      ...["--log-format", "json", "--log-level", "debug"],
       ...flags,
-    ];
-    const serve = new Serve(new Child(process.execPath, [CLI, ...args]), listen, admin);
-    await serve.#child.answersAt(`${serve.admin}/readyz`);
-    while (
-      !(await serve.endpoints()).every(({ availability, engine }) => availability === "ready" && engine !== "auto")
-    ) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    ]);
+    const serve = new Serve(child, await addressesOf(child));
+    while (!(await serve.endpoints()).every(isKnown)) await new Promise((resolve) => setTimeout(resolve, 50));
     return serve;
   }
 
@@ -97,4 +90,20 @@ export class Serve {
     this.#child.signal("SIGTERM");
     await this.#child.exited();
   }
+}
+
+interface Addresses {
+  readonly listen: string;
+  readonly admin: string;
+}
+
+/** The ports it took, from the line that says so. */
+async function addressesOf(child: Child): Promise<Addresses> {
+  await child.says('"msg":"serving"}');
+  const lines = child.log.split("\n").filter((line) => line.includes('"msg":"serving"}'));
+  return JSON.parse(lines[0] ?? "") as Addresses;
+}
+
+function isKnown({ availability, engine }: EndpointReport): boolean {
+  return availability === "ready" && engine !== "auto";
 }
