@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { GatewayMetrics } from "../src/gateway/metrics.ts";
+import { GatewayMetrics } from "../src/gateway/index.ts";
 import { Runtime } from "../src/runtime/index.ts";
 import { testConfig } from "./support/test-config.ts";
 

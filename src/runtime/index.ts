@@ -1,7 +1,7 @@
 export type { Config, ListenAddress } from "../config/index.ts";
-export { type Clock, monotonicClock } from "./clock.ts";
+export type { Clock } from "./clock.ts";
 export type { EndpointMonitor } from "./endpoint-monitor.ts";
-export { createLog, type Log } from "./log.ts";
-export type { ModelDirectory, ModelTarget } from "./model-directory.ts";
+export { createLog } from "./log.ts";
+export type { ModelTarget } from "./model-directory.ts";
 export { Runtime, type RuntimeParts } from "./runtime.ts";
 export type { ServedPool } from "./served-pool.ts";

@@ -22,8 +22,12 @@ class LightTraffic {
       if (decision.kind !== "routed") throw new Error(decision.reason);
       const { lease, endpoint: chosen } = decision;
       const paceMs = stepMs[chosen.id] ?? 0;
-      this.#balancer.firstToken(lease, (this.#nowMs += 2 * paceMs));
-      for (let token = 1; token < TOKENS; token++) this.#balancer.progress(lease, 1, (this.#nowMs += paceMs));
+      this.#nowMs += 2 * paceMs;
+      this.#balancer.firstToken(lease, this.#nowMs);
+      for (let token = 1; token < TOKENS; token++) {
+        this.#nowMs += paceMs;
+        this.#balancer.progress(lease, 1, this.#nowMs);
+      }
       this.#balancer.finish(lease, { kind: "completed", outputTokens: TOKENS }, this.#nowMs);
       if (chosen.id === "b") toB++;
     }
