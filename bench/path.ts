@@ -65,4 +65,9 @@ function findPeer(name: string): Peer {
   return peer;
 }
 
-await main();
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`error: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+}

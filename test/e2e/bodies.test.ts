@@ -1,4 +1,4 @@
-import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
+import * as zlib from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { type FakeUpstream, ok, sse, startFake } from "../support/fake-upstream.ts";
 import { CHAT, exchange, RawClient, send } from "../support/http-client.ts";
@@ -11,6 +11,8 @@ const ODD_BODY = `{ "model" :"m",\t"messages":[ {"role":"user","content":"\\u00e
   ${Array.from({ length: 30 }, (_, i) => `"vendor_${i}" : {"nested": [${i}, {"deep" :"x"}]}`).join(" ,\n")} } `;
 
 const PATH = "/v1/chat/completions";
+
+const { brotliCompressSync, deflateSync, gzipSync } = zlib;
 
 async function bodySeen(e1: FakeUpstream, gateway: TestGateway, body: unknown, headers = {}): Promise<string> {
   const before = e1.calls.length;
@@ -75,7 +77,8 @@ describe("request bodies", () => {
     const gateway = await startGateway([], {
       pools: [testPool([e1.url], { name: "a", models: ["other"] }), testPool([e1.url], { name: "b", models: ["m"] })],
     });
-    const codings = { gzip: gzipSync, "x-gzip": gzipSync, deflate: deflateSync, br: brotliCompressSync };
+    const zstd = "zstdCompressSync" in zlib && { zstd: zlib.zstdCompressSync as typeof zlib.gzipSync };
+    const codings = { gzip: gzipSync, "x-gzip": gzipSync, deflate: deflateSync, br: brotliCompressSync, ...zstd };
     for (const [coding, compress] of Object.entries(codings)) {
       const body = compress(JSON.stringify(CHAT));
       const before = e1.calls.length;

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
+import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
   COMPLETION,
@@ -100,6 +102,18 @@ describe("a client that leaves", () => {
     const call = await e1.call(0);
     client.abort();
     await until(() => call.isAborted);
+    await expectIdle(gateway);
+  });
+
+  it("while its body is being decoded costs no endpoint anything", async () => {
+    const e1 = await startFake(hold);
+    const gateway = await startGateway([e1]);
+    const body = gzipSync(JSON.stringify({ ...CHAT, padding: "a".repeat(40_000_000) }));
+    const client = send(`${gateway.listenUrl}${PATH}`, { body, headers: { "content-encoding": "gzip" } });
+    await once(client.request, "finish");
+    client.abort();
+    await until(async () => (await gateway.outcomes()).client_closed === 1);
+    expect(e1.calls).toHaveLength(0);
     await expectIdle(gateway);
   });
 

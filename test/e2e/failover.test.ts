@@ -125,6 +125,21 @@ describe("a connection that breaks before an answer", () => {
     await expectIdle(gateway);
   });
 
+  it("and had been idle is not replaced by another that had been idle", async () => {
+    const e1 = await startFake(hold);
+    const gateway = await startGateway([e1]);
+    const url = `${gateway.listenUrl}${PATH}`;
+    const clients = Array.from({ length: 4 }, () => send(url, { body: CHAT }));
+    await e1.call(3);
+    for (const call of e1.calls) ok()(call);
+    await Promise.all(clients.map((client) => client.answer()));
+    const old = new Set(e1.calls.map(({ socket }) => socket));
+    expect(old.size).toBe(4);
+    e1.behave((call) => (old.has(call.socket) ? reset(call) : ok()(call)));
+    expect(await exchange(url, { body: CHAT })).toMatchObject({ status: 200 });
+    expect(e1.calls).toHaveLength(6);
+  });
+
   it("and was closed by the engine for idleness costs no request anything", async () => {
     const e1 = await startFake(ok(), { keepAliveMs: 30 });
     const gateway = await startGateway([e1]);
