@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts";
 import type { ModelTarget } from "../runtime/index.ts";
-import type { AnswerTokens } from "./answer-relay.ts";
+import { publishDecision } from "./admin/decision-channel.ts";
+import type { AnswerTokens } from "./answer/answer-relay.ts";
 import { Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
-import { replaceModel } from "./body-edit.ts";
-import { ClientStream } from "./client-stream.ts";
-import { type ClientWatcher, watchClient } from "./client-watch.ts";
-import { publishDecision } from "./decision-channel.ts";
-import { errorBody } from "./error-answer.ts";
-import type { ErrorCode, ErrorDetails } from "./errors.ts";
+import { ClientStream } from "./client/client-stream.ts";
+import { type ClientWatcher, watchClient } from "./client/client-watch.ts";
+import { errorBody } from "./client/error-answer.ts";
+import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./headers.ts";
-import { OutboundBody } from "./outbound-body.ts";
 import type { RequestOutcome } from "./outcome.ts";
-import { profileOf } from "./profile.ts";
-import { readOpaque, renameOpaque } from "./read-opaque.ts";
-import { type BodyProblem, type RequestFacts, readRequest } from "./read-request.ts";
-import { declaresTooMuch, receiveBody } from "./receive-body.ts";
+import { replaceModel } from "./request/body-edit.ts";
+import { OutboundBody } from "./request/outbound-body.ts";
+import { profileOf } from "./request/profile.ts";
+import { readOpaque, renameOpaque } from "./request/read-opaque.ts";
+import { type BodyProblem, type RequestFacts, readRequest } from "./request/read-request.ts";
+import { declaresTooMuch, receiveBody } from "./request/receive-body.ts";
 import { PASSTHROUGH, type Route } from "./routes.ts";
 
 /** One client request from its head to its one outcome: body, decision, attempts, answer. */

@@ -1,6 +1,6 @@
 import type { Runtime } from "../runtime/index.ts";
-import type { GatewayMetrics } from "./metrics.ts";
-import type { SessionKeyReader } from "./session-key.ts";
+import type { GatewayMetrics } from "./admin/metrics.ts";
+import type { SessionKeyReader } from "./request/session-key.ts";
 import type { Upstreams } from "./upstream.ts";
 import type { Watchdog } from "./watchdog.ts";
 

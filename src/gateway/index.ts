@@ -1,7 +1,7 @@
-export { DECISION_CHANNEL, type DecisionMessage } from "./decision-channel.ts";
-export { ERRORS } from "./errors.ts";
-export { type ExplainAnswer, type ExplainQuestion, explainRequest } from "./explain.ts";
-export { GatewayMetrics } from "./metrics.ts";
+export { DECISION_CHANNEL, type DecisionMessage } from "./admin/decision-channel.ts";
+export { type ExplainAnswer, type ExplainQuestion, explainRequest } from "./admin/explain.ts";
+export { GatewayMetrics } from "./admin/metrics.ts";
+export { createStreamMeter } from "./answer/stream-meter.ts";
+export { ERRORS } from "./client/errors.ts";
+export { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./request/session-key.ts";
 export { type RunningServer, startServer } from "./server.ts";
-export { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./session-key.ts";
-export { createStreamMeter } from "./stream-meter.ts";

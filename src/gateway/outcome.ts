@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./errors.ts";
+import type { ErrorCode } from "./client/errors.ts";
 
 /** How an answer that came from an endpoint ended. */
 export type AnswerOutcome =

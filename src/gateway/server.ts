@@ -1,14 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { type Config, type ListenAddress, Runtime, type RuntimeParts } from "../runtime/index.ts";
-import { createAdminServer } from "./admin.ts";
-import type { ErrorCode, ErrorDetails } from "./errors.ts";
+import { createAdminServer } from "./admin/admin.ts";
+import { GatewayMetrics } from "./admin/metrics.ts";
+import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
+import { LocalAnswers, OTHER_ROUTE } from "./client/local-answers.ts";
 import { Exchange } from "./exchange.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import { LocalAnswers, OTHER_ROUTE } from "./local-answers.ts";
-import { GatewayMetrics } from "./metrics.ts";
+import { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./request/session-key.ts";
 import { findRoute, PASSTHROUGH } from "./routes.ts";
-import { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./session-key.ts";
 import { Upstreams } from "./upstream.ts";
 import { Watchdog } from "./watchdog.ts";
 

@@ -1,5 +1,5 @@
-import { endOfValue, skipSpace } from "./json-bytes.ts";
-import type { ReadDialect } from "./routes.ts";
+import { endOfValue, skipSpace } from "../request/json-bytes.ts";
+import type { ReadDialect } from "../routes.ts";
 import { readUsage, type Usage } from "./usage.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { channel } from "node:diagnostics_channel";
-import type { Decision, RequestProfile } from "../core/index.ts";
+import type { Decision, RequestProfile } from "../../core/index.ts";
 
 /** One decision as it was made, with everything it was made of. */
 export interface DecisionMessage {

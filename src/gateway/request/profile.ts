@@ -1,8 +1,8 @@
-import { fixedOutput, type RequestProfile } from "../core/index.ts";
-import type { ModelTarget } from "../runtime/index.ts";
+import { fixedOutput, type RequestProfile } from "../../core/index.ts";
+import type { ModelTarget } from "../../runtime/index.ts";
+import type { Route } from "../routes.ts";
 import { countPromptTokens } from "./prompt-size.ts";
 import type { RequestFacts } from "./read-request.ts";
-import type { Route } from "./routes.ts";
 
 /** What the balancer needs to know of a request, from what its body says and what was learned of its model. */
 export function profileOf(

@@ -1,4 +1,5 @@
-import type { Prefix } from "../core/index.ts";
+import type { Prefix } from "../../core/index.ts";
+import type { ReadDialect } from "../routes.ts";
 import { chatPrompt } from "./dialects/chat.ts";
 import { completionsPrompt } from "./dialects/completions.ts";
 import { messagesPrompt } from "./dialects/messages.ts";
@@ -11,7 +12,6 @@ import { isJsonObject, type JsonObject } from "./json-object.ts";
 import type { PromptPart } from "./prompt-part.ts";
 import { hashPrompt } from "./prompt-prefix.ts";
 import { measurePrompt, type PromptSize } from "./prompt-size.ts";
-import type { ReadDialect } from "./routes.ts";
 
 /**
  * Whether the client wants `usage` at the end of its stream. `declined` also stands for a client that set

@@ -1,5 +1,5 @@
+import type { ReadDialect } from "../../routes.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { ReadDialect } from "../routes.ts";
 import { promptCount } from "./completions.ts";
 
 /** Fields that bound one choice, the one that counts first. */

@@ -1,9 +1,9 @@
-import type { Explanation } from "../core/index.ts";
-import type { Runtime } from "../runtime/index.ts";
-import { profileOf } from "./profile.ts";
-import { readRequest } from "./read-request.ts";
-import { findRoute } from "./routes.ts";
-import type { SessionKeyReader } from "./session-key.ts";
+import type { Explanation } from "../../core/index.ts";
+import type { Runtime } from "../../runtime/index.ts";
+import { profileOf } from "../request/profile.ts";
+import { readRequest } from "../request/read-request.ts";
+import type { SessionKeyReader } from "../request/session-key.ts";
+import { findRoute } from "../routes.ts";
 
 /** A request whose decision is asked for. */
 export interface ExplainQuestion {

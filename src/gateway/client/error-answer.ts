@@ -1,5 +1,5 @@
+import type { Dialect } from "../routes.ts";
 import { ERRORS, type ErrorCode, type ErrorDetails } from "./errors.ts";
-import type { Dialect } from "./routes.ts";
 
 /** A whole answer, ready to be written. */
 export interface ErrorAnswer {

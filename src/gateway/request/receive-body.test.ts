@@ -1,8 +1,8 @@
 import { type ClientRequest, createServer, request as httpRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { Watchdog } from "../watchdog.ts";
 import { type BodyLimits, type ReceivedBody, receiveBody } from "./receive-body.ts";
-import { Watchdog } from "./watchdog.ts";
 
 /** Sends what `write` writes, and says what was received of it. */
 async function received(

@@ -1,4 +1,4 @@
-import { type Prefix, PrefixHasher } from "../core/index.ts";
+import { type Prefix, PrefixHasher } from "../../core/index.ts";
 import { splitDataUrls } from "./data-url.ts";
 import type { PromptPart } from "./prompt-part.ts";
 import { TOKENS_PER_MEDIA_ITEM } from "./prompt-size.ts";

@@ -1,4 +1,4 @@
-import type { Runtime } from "../runtime/index.ts";
+import type { Runtime } from "../../runtime/index.ts";
 
 /** The models clients can ask for right now, in the shape of OpenAI's list; undefined: none is known yet. */
 export function modelList(runtime: Runtime): object | undefined {

@@ -1,5 +1,5 @@
+import type { ReadDialect } from "../routes.ts";
 import { EventFilter } from "./event-filter.ts";
-import type { ReadDialect } from "./routes.ts";
 import { type SseEvent, SseReader } from "./sse-reader.ts";
 import type { EventReader, StreamError, StreamState } from "./stream-state.ts";
 import { readChatEvent } from "./streams/chat.ts";

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { Runtime } from "../runtime/index.ts";
-import type { AnswerTokens } from "./answer-relay.ts";
-import type { RequestOutcome } from "./outcome.ts";
+import type { Runtime } from "../../runtime/index.ts";
+import type { AnswerTokens } from "../answer/answer-relay.ts";
+import type { RequestOutcome } from "../outcome.ts";
 
 /** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
 export interface EndedRequest {

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Balancer, Lease, Routed } from "../core/index.ts";
+import type { Balancer, Lease, Routed } from "../../core/index.ts";
+import type { ClientStream } from "../client/client-stream.ts";
+import { errorEvent } from "../client/error-answer.ts";
+import type { ErrorCode } from "../client/errors.ts";
+import { answerHeaders } from "../headers.ts";
+import type { AnswerOutcome } from "../outcome.ts";
+import type { Route } from "../routes.ts";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
-import type { ClientStream } from "./client-stream.ts";
-import { errorEvent } from "./error-answer.ts";
-import type { ErrorCode } from "./errors.ts";
-import { answerHeaders } from "./headers.ts";
-import type { AnswerOutcome } from "./outcome.ts";
-import type { Route } from "./routes.ts";
 
 /** What passed of an answer, for metrics. */
 export interface AnswerTokens {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
-import { type Watchdog, Watched } from "./watchdog.ts";
+import { type Watchdog, Watched } from "../watchdog.ts";
 
 /** A body, whole, or why there is none. */
 export type ReceivedBody =

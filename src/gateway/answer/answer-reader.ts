@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { isEventStream } from "../headers.ts";
+import type { ReadDialect, Route } from "../routes.ts";
 import { readAnswerUsage } from "./answer-usage.ts";
-import { isEventStream } from "./headers.ts";
-import type { ReadDialect, Route } from "./routes.ts";
 import { type ChunkReport, createStreamMeter, type StreamError, type StreamMeter } from "./stream-meter.ts";
 import type { Usage } from "./usage.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from "./json-object.ts";
+import { isJsonObject } from "../request/json-object.ts";
 import type { SseEvent } from "./sse-reader.ts";
 import type { Usage } from "./usage.ts";
 

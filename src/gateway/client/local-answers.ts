@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Runtime } from "../runtime/index.ts";
+import type { Runtime } from "../../runtime/index.ts";
+import type { GatewayMetrics } from "../admin/metrics.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
+import { requestIdHeaders, requestIdOf } from "../headers.ts";
+import type { Route } from "../routes.ts";
 import { ClientStream } from "./client-stream.ts";
 import { errorBody } from "./error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./errors.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
-import { requestIdHeaders, requestIdOf } from "./headers.ts";
-import type { GatewayMetrics } from "./metrics.ts";
 import { modelByName, modelList } from "./models.ts";
-import type { Route } from "./routes.ts";
 
 /** Answers that need neither a body nor an endpoint: the models, and refusals at the door. */
 export class LocalAnswers {

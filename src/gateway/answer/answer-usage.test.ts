@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import type { ReadDialect } from "../routes.ts";
 import { readAnswerUsage } from "./answer-usage.ts";
-import type { ReadDialect } from "./routes.ts";
 
 const read = (dialect: ReadDialect, answer: unknown) =>
   readAnswerUsage(dialect, Buffer.from(typeof answer === "string" ? answer : JSON.stringify(answer)));

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Runtime, ServedPool } from "../runtime/index.ts";
+import type { Runtime, ServedPool } from "../../runtime/index.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
+import { receiveBody } from "../request/receive-body.ts";
 import { explainRequest } from "./explain.ts";
-import type { GatewayParts } from "./gateway-parts.ts";
-import { receiveBody } from "./receive-body.ts";
 
 type Answer = { readonly status: number; readonly type: string; readonly body: string };
 type Handler = (parts: GatewayParts, request: IncomingMessage) => Answer | Promise<Answer>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { ReadDialect } from "../routes.ts";
 import { countPromptTokens } from "./prompt-size.ts";
 import { type BodyProblem, type RequestFacts, readRequest } from "./read-request.ts";
-import type { ReadDialect } from "./routes.ts";
 
 function read(dialect: ReadDialect, body: unknown): RequestFacts {
   const facts = readRequest(dialect, Buffer.from(JSON.stringify(body)));

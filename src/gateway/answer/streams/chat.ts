@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../json-object.ts";
+import { isJsonObject, type JsonObject } from "../../request/json-object.ts";
 import type { SseEvent } from "../sse-reader.ts";
 import {
   type EventContent,

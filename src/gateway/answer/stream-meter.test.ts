@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { ReadDialect } from "./routes.ts";
+import type { ReadDialect } from "../routes.ts";
 import { createStreamMeter, type StreamMeter } from "./stream-meter.ts";
 
 interface Read {

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from "./json-object.ts";
-import type { ReadDialect } from "./routes.ts";
+import { isJsonObject, type JsonObject } from "../request/json-object.ts";
+import type { ReadDialect } from "../routes.ts";
 
 /** Token counts as an engine reported them; undefined: it did not say. */
 export interface Usage {
