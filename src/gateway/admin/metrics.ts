@@ -24,7 +24,7 @@ const DURATION_SECONDS = [0.01, 0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48
 /** The balancer's Prometheus metrics. What is measured is pushed; what the ledger knows is read when asked for. */
 export class GatewayMetrics {
   readonly registry: Registry = new Registry();
-  readonly #inFlight: Gauge;
+  #inFlight = 0;
   readonly #requests: Counter;
   readonly #duration: Histogram;
   readonly #firstToken: Histogram;
@@ -33,16 +33,20 @@ export class GatewayMetrics {
   readonly #cachedTokens: Counter;
   readonly #outputTokens: Counter;
   readonly #failedAttempts: Counter;
-  readonly #sessionKeys: Counter;
+  readonly #sessionKeys: Readonly<Record<SessionKeyResult, Counter.Internal>>;
   readonly #series = new Map<string, EndpointSeries>();
 
   constructor(runtime: Runtime) {
     const registers = [this.registry];
     const perEndpoint = ["pool", "endpoint"];
-    this.#inFlight = new Gauge({
+    const inFlight = (): number => this.#inFlight;
+    new Gauge({
       name: "evenkeel_requests_in_flight",
       help: "Requests that have arrived and not ended.",
       registers,
+      collect() {
+        this.set(inFlight());
+      },
     });
     this.#requests = new Counter({
       name: "evenkeel_requests_total",
@@ -79,37 +83,52 @@ export class GatewayMetrics {
       "evenkeel_attempts_failed_total",
       "Attempts that found no connection or lost it unanswered.",
     );
-    this.#sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", [
+    const sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", [
       "result",
     ]);
+    this.#sessionKeys = {
+      found: sessionKeys.labels("found"),
+      absent: sessionKeys.labels("absent"),
+      unusable: sessionKeys.labels("unusable"),
+    };
     registerPoolGauges(this.registry, runtime);
   }
 
   requestBegan(): void {
-    this.#inFlight.inc();
+    this.#inFlight++;
   }
 
   requestEnded(ended: EndedRequest): void {
-    this.#inFlight.dec();
+    this.#inFlight--;
     const { pool = "", endpoint = "", route, outcome } = ended;
-    this.#requests.inc({ pool, endpoint, route, outcome });
-    if (endpoint === "") return;
     const series = this.#seriesOf(pool, endpoint);
+    this.#countOutcome(series, route, outcome);
+    if (endpoint === "") return;
     if (outcome === "ok") series.duration.observe((ended.endedAtMs - ended.arrivedAtMs) / 1000);
     if (ended.tokens !== undefined) observeTokens(series, ended.tokens, ended.arrivedAtMs);
   }
 
   /** A request that ended where it began, at the gateway itself. */
   answeredLocally(route: string, outcome: RequestOutcome): void {
-    this.#requests.inc({ pool: "", endpoint: "", route, outcome });
+    this.#countOutcome(this.#seriesOf("", ""), route, outcome);
   }
 
   attemptFailed(pool: string, endpoint: string): void {
     this.#failedAttempts.inc({ pool, endpoint });
   }
 
-  sessionKey(result: "found" | "absent" | "unusable"): void {
-    this.#sessionKeys.inc({ result });
+  sessionKey(result: SessionKeyResult): void {
+    this.#sessionKeys[result].inc();
+  }
+
+  #countOutcome(series: EndpointSeries, route: string, outcome: RequestOutcome): void {
+    const key = `${route} ${outcome}`;
+    let counter = series.outcomes.get(key);
+    if (counter === undefined) {
+      counter = this.#requests.labels({ ...series.labels, route, outcome });
+      series.outcomes.set(key, counter);
+    }
+    counter.inc();
   }
 
   /** Series by endpoint, looked up once: finding one by its labels costs more than adding to it. */
@@ -119,6 +138,8 @@ export class GatewayMetrics {
     if (series === undefined) {
       const labels = { pool, endpoint };
       series = {
+        labels,
+        outcomes: new Map(),
         duration: this.#duration.labels(labels),
         firstToken: this.#firstToken.labels(labels),
         outputToken: this.#outputToken.labels(labels),
@@ -132,7 +153,12 @@ export class GatewayMetrics {
   }
 }
 
+type SessionKeyResult = "found" | "absent" | "unusable";
+
 interface EndpointSeries {
+  readonly labels: { readonly pool: string; readonly endpoint: string };
+  /** By route and outcome. */
+  readonly outcomes: Map<string, Counter.Internal>;
   readonly duration: Histogram.Internal<string>;
   readonly firstToken: Histogram.Internal<string>;
   readonly outputToken: Histogram.Internal<string>;

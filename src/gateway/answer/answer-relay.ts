@@ -56,14 +56,16 @@ export class AnswerRelay {
     this.#lease = routed.lease;
     this.#reader = createAnswerReader(route, status, headers, asksForUsage);
     const { isStream } = this.#reader;
+    const dropsLength = asksForUsage && isStream;
     const head = answerHeaders(headers, {
       endpointId: routed.endpoint.id,
       policy: routed.explanation.policy,
       requestId,
       dialect: route.dialect,
-      dropsLength: asksForUsage && isStream,
+      dropsLength,
     });
-    client.begin(status, head, isStream);
+    const length = dropsLength ? undefined : headers["content-length"];
+    client.begin({ status, headers: head, isStream, bodyBytes: length === undefined ? undefined : Number(length) });
   }
 
   /** The client has not taken what it was sent: send no more before it `catchesUp`. */

@@ -1,6 +1,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
+/** The head of an endpoint's answer. */
+export interface AnswerHead {
+  readonly status: number;
+  /** Names and values in turn. */
+  readonly headers: string[];
+  readonly isStream: boolean;
+  /** As the endpoint declared it; undefined: it did not, or it does not hold any more. */
+  readonly bodyBytes: number | undefined;
+}
+
 /**
  * The client's side of an answer. Knows whether anything was sent, whether the client keeps up, and
  * how to end an answer that went wrong: never in a way that looks whole.
@@ -8,7 +18,7 @@ import type { Socket } from "node:net";
 export class ClientStream {
   readonly #response: ServerResponse;
   readonly #isDraining: () => boolean;
-  #head: { readonly status: number; readonly headers: string[] } | undefined;
+  #head: AnswerHead | undefined;
   /** The socket to write framed chunks to; undefined: Node frames the body. */
   #chunkSocket: Socket | undefined;
 
@@ -23,10 +33,13 @@ export class ClientStream {
     return this.#response.headersSent;
   }
 
-  /** @param isStream The head goes out at once, since the first event may be long in coming; else with the body. */
-  begin(status: number, headers: string[], isStream: boolean): void {
-    this.#head = { status, headers };
-    if (!isStream) return;
+  /**
+   * Announces an endpoint's answer. A stream's head goes out at once, since its first event may be long in coming;
+   * any other's goes out with its body.
+   */
+  begin(head: AnswerHead): void {
+    this.#head = head;
+    if (!head.isStream) return;
     this.#commit();
     this.#response.flushHeaders();
     const { socket, chunkedEncoding } = this.#response;
@@ -37,10 +50,20 @@ export class ClientStream {
   /** False: the client is behind; `onDrain` tells when it has caught up. */
   write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true;
-    if (this.#head !== undefined) this.#commit();
+    if (this.#head !== undefined) {
+      const { bodyBytes } = this.#head;
+      this.#commit();
+      if (bodyBytes === bytes.length && bytes.length <= MAX_FRAMED_BYTES) return this.#writeWhole(bytes);
+    }
     if (this.#chunkSocket === undefined || bytes.length > MAX_FRAMED_BYTES) return this.#response.write(bytes);
     // Node would write size, bytes and line end as three pieces; one piece costs a fifth less CPU an event.
     return this.#chunkSocket.write(chunkOf(bytes));
+  }
+
+  /** A whole body with its head. As text of the same bytes Node sends both in one piece; as bytes, in two. */
+  #writeWhole(bytes: Buffer): true {
+    this.#response.end(bytes.toString("latin1"), "latin1");
+    return true;
   }
 
   onDrain(resume: () => void): void {
@@ -49,13 +72,13 @@ export class ClientStream {
 
   end(): void {
     if (this.#head !== undefined) this.#commit();
-    this.#response.end();
+    if (!this.#response.writableEnded) this.#response.end();
   }
 
   /** A whole answer of the balancer's own. */
   answer(status: number, headers: string[], body: Buffer): void {
     const { req } = this.#response;
-    this.#head = { status, headers };
+    this.#head = { status, headers, isStream: false, bodyBytes: undefined };
     this.#commit();
     // A client that was not given leave to send its body sends none.
     if (req.complete || req.headers.expect !== undefined) this.#response.end(body);
@@ -95,7 +118,7 @@ export class ClientStream {
   }
 
   #commit(): void {
-    const { status, headers } = this.#head as { status: number; headers: string[] };
+    const { status, headers } = this.#head as AnswerHead;
     this.#head = undefined;
     if (this.#isDraining()) this.#response.shouldKeepAlive = false;
     this.#response.writeHead(status, headers);

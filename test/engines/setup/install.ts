@@ -1,12 +1,12 @@
-import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { ROOT } from "../../../bench/support/install.ts";
+import { runToEnd } from "../../../bench/support/managed-process.ts";
 
 /** Where tests keep what they install, from run to run. Git ignores it; deleting it is always safe. */
-const ENGINES_FOLDER = fileURLToPath(new URL("../../../.engines/", import.meta.url));
+const ENGINES_FOLDER = join(ROOT, ".engines");
 
 /**
  * The folder `.engines/<name>`, filled by `install` unless that was done before from the same recipe.
@@ -23,7 +23,7 @@ export async function installOnce(
   if (existsSync(stamp) && (await readFile(stamp, "utf8")) === wanted) return folder;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  console.log(`installing into ${folder}: ${recipe.join(", ")}`);
+  console.error(`installing into ${folder}: ${recipe.join(", ")}`);
   await install(folder);
   // Written last: an installation that was interrupted is not taken for a whole one.
   await writeFile(stamp, wanted);
@@ -33,18 +33,6 @@ export async function installOnce(
 /** A script that lies beside this file. */
 export function script(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
-}
-
-/** Runs a command to its end. @throws with what it wrote when it fails. */
-export async function run(command: string, args: readonly string[]): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(command, args, { maxBuffer: 64 * 1024 * 1024 });
-    return stdout;
-  } catch (error) {
-    const { stdout = "", stderr = "", message } = error as Error & { stdout?: string; stderr?: string };
-    const said = `${stdout}\n${stderr}`.trim();
-    throw new Error(`${command} ${args.join(" ")} failed:\n${said === "" ? message : said}`);
-  }
 }
 
 /** A virtual environment of Python in `folder`. */
@@ -58,14 +46,19 @@ export class PythonEnvironment {
   /** @throws when there is no Python, or one without its `venv` module. */
   static async create(folder: string): Promise<PythonEnvironment> {
     try {
-      await run("python3", ["-m", "venv", folder]);
+      await runToEnd({ file: "python3", args: ["-m", "venv", folder] });
     } catch (error) {
       throw new Error(`Real engines need Python 3.10 or newer with its venv module as "python3".\n${error}`);
     }
     return new PythonEnvironment(folder);
   }
 
+  /** @returns what it wrote on standard output. @throws with its complaint when it fails. */
+  run(...args: string[]): Promise<string> {
+    return runToEnd({ file: this.python, args });
+  }
+
   async pip(...args: string[]): Promise<void> {
-    await run(this.python, ["-m", "pip", "--disable-pip-version-check", "--quiet", ...args]);
+    await this.run("-m", "pip", "--disable-pip-version-check", "--quiet", ...args);
   }
 }

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { mean } from "../../../bench/support/statistics.ts";
 import { describeAnthropicClient } from "../../clients/anthropic-client.ts";
 import type { ClientTarget } from "../../clients/client-target.ts";
 import { describeOpenAiClient } from "../../clients/openai-client.ts";
@@ -6,7 +7,7 @@ import { exchange, send } from "../../support/http-client.ts";
 import { until } from "../../support/until.ts";
 import { startEndlessStream, vllmChat } from "../harness/chat.ts";
 import { type ChatEvent, chatEventsOf, eventsOf } from "../harness/events.ts";
-import { mean, printTable } from "../harness/figures.ts";
+import { printTable } from "../harness/figures.ts";
 import { Serve } from "../harness/serve.ts";
 import { type ChatMessage, timedChat } from "../harness/timed-chat.ts";
 import { VLLM_CONTEXT, VLLM_KV_TOKENS, VLLM_MODEL, VllmServer } from "../harness/vllm-server.ts";
