@@ -36,7 +36,8 @@ async function demo(options: DemoOptions, terminal: Terminal): Promise<number> {
   const stopped = new AbortController();
   void terminal.untilStopped().then(() => stopped.abort());
   try {
-    await runDemo(options, stopped.signal);
+    const screen = { isLive: process.stdout.isTTY === true, write: (text: string) => terminal.write(text) };
+    await runDemo(options, screen, stopped.signal);
     return EXIT.ok;
   } catch (error) {
     terminal.writeError(`error: ${startFailure(error)}\n`);

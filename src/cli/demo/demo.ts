@@ -21,11 +21,20 @@ const ENGINE_SPEEDS = [1, 0.7, 0.4, 0.2];
 const MODEL = "evenkeel-demo";
 const DECISIONS_SHOWN = 8;
 /** Redrawing faster than the eye reads gains nothing; a log of pictures is kept sparse. */
-const TERMINAL_PERIOD_MS = 250;
+const LIVE_PERIOD_MS = 250;
 const LOG_PERIOD_MS = 2_000;
+/** To the upper left corner, and nothing below it. */
+const CLEAR = "\x1b[H\x1b[J";
+
+/** Where the demo draws. */
+export interface DemoScreen {
+  /** Whether a picture replaces the one before it; else they follow one another. */
+  readonly isLive: boolean;
+  write(text: string): void;
+}
 
 /** Runs four built-in engines, a balancer in front of them and traffic, and draws what happens. Resolves at the end. */
-export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promise<void> {
+export async function runDemo(options: DemoOptions, screen: DemoScreen, stopped: AbortSignal): Promise<void> {
   const engines = ENGINE_SPEEDS.map((speed) =>
     createEngineServer({ listen: "127.0.0.1:0", model: MODEL, speed, profile: "llama8b-a100" }),
   );
@@ -38,7 +47,7 @@ export async function runDemo(options: DemoOptions, stopped: AbortSignal): Promi
       ),
     );
     try {
-      await show(options, server, stopped);
+      await show(options, server, screen, stopped);
     } finally {
       await server.close();
     }
@@ -65,7 +74,12 @@ function demoConfig({ policy, listen }: DemoOptions, urls: readonly string[]): C
   return read.value;
 }
 
-async function show(options: DemoOptions, server: RunningServer, stopped: AbortSignal): Promise<void> {
+async function show(
+  options: DemoOptions,
+  server: RunningServer,
+  screen: DemoScreen,
+  stopped: AbortSignal,
+): Promise<void> {
   const random = seededRandom(1);
   const traffic = new DemoTraffic({
     url: server.listenUrl,
@@ -75,13 +89,12 @@ async function show(options: DemoOptions, server: RunningServer, stopped: AbortS
   });
   const watch = new DecisionWatch();
   const startedAtMs = performance.now();
-  const isTerminal = process.stdout.isTTY === true;
   const draw = (): void => {
     const text = renderDemo(picture(server, traffic, watch, (performance.now() - startedAtMs) / 1000));
-    process.stdout.write(isTerminal ? `\x1b[H\x1b[J${text}\n` : `${text}\n\n`);
+    screen.write(screen.isLive ? `${CLEAR}${text}\n` : `${text}\n\n`);
   };
   traffic.start();
-  const timer = setInterval(draw, isTerminal ? TERMINAL_PERIOD_MS : LOG_PERIOD_MS);
+  const timer = setInterval(draw, screen.isLive ? LIVE_PERIOD_MS : LOG_PERIOD_MS);
   try {
     await ended(options.seconds, stopped);
   } finally {

@@ -66,7 +66,7 @@ function endpointLine(endpoint: DemoEndpoint, sent: number): string {
     String(endpoint.runningRequests).padStart(9),
     String(endpoint.prefillTokens).padStart(10),
     String(endpoint.outputTokens).padStart(12),
-    `   ${"█".repeat(Math.round(share * 20)).padEnd(8)} ${(share * 100).toFixed(0)} %`,
+    `   ${"█".repeat(Math.round(share * 20)).padEnd(20)} ${(share * 100).toFixed(0)} %`,
   ].join("");
 }
 

@@ -131,6 +131,12 @@ describe("chat and completions", () => {
     expect(feed("chat", delta({ content: "x" }) + stream + data("[DONE]")).meter.error).toEqual(error);
   });
 
+  it.each(["abort", "error"])("takes the finish reason %s for an error: nobody asked for that end", (reason) => {
+    const ending = data({ choices: [{ delta: { content: "y" }, finish_reason: reason }] });
+    const { meter } = feed("chat", delta({ content: "x" }) + ending + data("[DONE]"));
+    expect(meter.error).toEqual({ message: undefined, code: reason });
+  });
+
   it.each([{ error: "" }, { error: null }, { error: false }, {}])("takes %j for no error", (rest) => {
     expect(feed("chat", data({ choices: [{ delta: { content: "x" } }], ...rest })).meter.error).toBeUndefined();
   });

@@ -78,17 +78,19 @@ describe("in the middle of a stream", () => {
     await expectServedBy(other);
   });
 
-  it("a server that is told to end (SIGTERM) falls silent, until the watchdog ends the stream with an error", async () => {
+  it("a server that is told to end (SIGTERM) leaves the client with an error, and new requests go to the other", async () => {
+    const errorsBefore = await serve.outcomes("in_band_error");
     const call = await startEndlessStream(serve.url, vllmChat(1900));
     const { victim, other } = await partsOf(call);
-    // vLLM kills its engine core and then waits for its clients to leave.
+    // vLLM kills its engine core, and what becomes of the stream is a race: it is silent until the watchdog ends it, or
+    // it ends with an error event, or with the finish reason "abort" and otherwise as a good one does.
     victim.process.signal("SIGTERM");
     await expectServedBy(other);
     const { text, isWhole } = await call.answer();
-    expect(isWhole).toBe(false);
-    expect(text).not.toContain("[DONE]");
-    expect(errorIn(text)).toMatchObject({ code: "upstream_timeout" });
-    expect(await serve.outcomes("stalled")).toBe(1);
+    const isAborted = chatEventsOf(text).some(({ choices }) => choices?.[0]?.finish_reason === "abort");
+    expect(isAborted || errorIn(text) !== undefined).toBe(true);
+    const told = (await serve.outcomes("in_band_error")) - errorsBefore;
+    expect([told, await serve.outcomes("stalled")]).toEqual(isWhole ? [1, 0] : [0, 1]);
     await victim.process.exited();
   });
 });
