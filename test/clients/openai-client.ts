@@ -63,7 +63,8 @@ export function describeOpenAiClient(target: () => ClientTarget): void {
       for await (const event of await client().responses.create({ ...response(), stream: true })) events.push(event);
       expect(events.filter(({ type }) => type === "response.output_text.delta").length).toBeGreaterThan(0);
       expect(events.at(-1)).toMatchObject({
-        type: "response.completed",
+        // At its limit a response is incomplete by OpenAI's word; not every engine makes the difference.
+        type: expect.stringMatching(/^response\.(completed|incomplete)$/),
         response: { usage: { output_tokens: TOKENS } },
       });
     });
