@@ -17,7 +17,9 @@ export interface EndedRequest {
 }
 
 /** OpenTelemetry's advice for TTFT, in seconds, and beyond its last edge of 10 s: long prompts overflow it. */
-const FIRST_TOKEN_SECONDS = [0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80];
+const FIRST_TOKEN_SECONDS = [
+  0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
+];
 const OUTPUT_TOKEN_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
 const DURATION_SECONDS = [0.01, 0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92, 160, 320, 640];
 
