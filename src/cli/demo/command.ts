@@ -18,7 +18,7 @@ export function demoCommand(terminal: Terminal, done: (code: number) => void): C
         .default("least_delay"),
     )
     .option("--listen <host:port>", "Where the balancer listens.", "127.0.0.1:8080")
-    .option("--rate <number>", "Requests per second.", positive, 12)
+    .option("--rate <number>", "Requests per second.", positive, 15)
     .option("--seconds <number>", "How long to run; left out: until it is interrupted.", positive);
   command.action(async () => {
     const { policy, listen, rate, seconds } = command.opts<{

@@ -9,6 +9,7 @@ const PICTURE: DemoPicture = {
   elapsedSeconds: 12.4,
   answered: 30,
   failed: 0,
+  times: { firstTokenMs: 84.6, wholeMs: 2140 },
   endpoints: [
     {
       id: "engine-1",
@@ -48,7 +49,7 @@ const PICTURE: DemoPicture = {
 describe("the demo's picture", () => {
   it("shows endpoints with their work and share, decisions with what was compared, and a line to copy", () => {
     expect(stripVTControlCharacters(renderDemo(PICTURE))).toMatchInlineSnapshot(`
-      "evenkeel demo  policy least_delay  12 s  30 answered
+      "evenkeel demo  policy least_delay  12 s  30 answered  first token 85 ms, whole answer 2.1 s
 
       endpoint    speed  learned tok/s   waiting  running   prefill   to decode   share of requests
       engine-1       1x           2254         1        8     10686        1398   ███████████████      75 %
@@ -76,7 +77,7 @@ describe("the demo", () => {
     const options = { policy: "round_robin", listen: "127.0.0.1:0", requestsPerSecond: 40, seconds: 2 };
     await runDemo(options, screen, new AbortController().signal);
     const last = pictures.at(-1) ?? "";
-    expect(last).toMatch(/policy round_robin {2}2 s {2}[1-9]\d* answered\n/);
+    expect(last).toMatch(/policy round_robin {2}2 s {2}[1-9]\d* answered {2}first token \d+ ms, whole answer /);
     for (const engine of ["engine-1", "engine-2", "engine-3", "engine-4"])
       expect(last).toMatch(new RegExp(`^${engine} .* \\d+ %$`, "m"));
     expect(last).toContain("latest decisions, by requests since its last turn");

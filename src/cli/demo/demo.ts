@@ -155,6 +155,7 @@ function picture(
     elapsedSeconds,
     answered: traffic.answered,
     failed: traffic.failed,
+    times: traffic.times,
     endpoints: (balancer?.members ?? []).map(({ endpoint, account, speed }, i) => ({
       id: endpoint.id,
       speed: ENGINE_SPEEDS[i] ?? 1,

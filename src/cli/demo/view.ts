@@ -1,4 +1,5 @@
 import { styleText } from "node:util";
+import type { AnswerTimes } from "./traffic.ts";
 
 /** What one picture of the demo shows. */
 export interface DemoPicture {
@@ -8,6 +9,8 @@ export interface DemoPicture {
   readonly elapsedSeconds: number;
   readonly answered: number;
   readonly failed: number;
+  /** Means over the latest answers; undefined: none yet. */
+  readonly times: AnswerTimes | undefined;
   readonly endpoints: readonly DemoEndpoint[];
   /** Latest last. */
   readonly decisions: readonly DemoDecision[];
@@ -37,11 +40,11 @@ export interface DemoDecision {
 
 /** The picture as lines of text, no wider than 100 columns. */
 export function renderDemo(picture: DemoPicture): string {
-  const { policy, score, elapsedSeconds, answered, failed, endpoints, decisions, curl } = picture;
+  const { policy, score, elapsedSeconds, answered, failed, times, endpoints, decisions, curl } = picture;
   const sent = endpoints.reduce((sum, endpoint) => sum + endpoint.sentRequests, 0);
   const counts = `${elapsedSeconds.toFixed(0)} s  ${answered} answered${failed > 0 ? `  ${failed} failed` : ""}`;
   return [
-    `${bold("evenkeel demo")}  policy ${bold(policy)}  ${counts}`,
+    `${bold("evenkeel demo")}  policy ${bold(policy)}  ${counts}${times === undefined ? "" : `  ${timesText(times)}`}`,
     "",
     dim("endpoint    speed  learned tok/s   waiting  running   prefill   to decode   share of requests"),
     ...endpoints.map((endpoint) => endpointLine(endpoint, sent)),
@@ -54,6 +57,10 @@ export function renderDemo(picture: DemoPicture): string {
     "",
     dim("Ctrl-C stops the demo."),
   ].join("\n");
+}
+
+function timesText({ firstTokenMs, wholeMs }: AnswerTimes): string {
+  return `first token ${firstTokenMs.toFixed(0)} ms, whole answer ${(wholeMs / 1000).toFixed(1)} s`;
 }
 
 function endpointLine(endpoint: DemoEndpoint, sent: number): string {
