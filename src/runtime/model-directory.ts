@@ -1,3 +1,4 @@
+import { takesTraffic } from "../core/index.ts";
 import type { ServedPool } from "./served-pool.ts";
 
 /** Where a request for a model goes. */
@@ -52,14 +53,20 @@ export class ModelDirectory {
     return pool === undefined || others.length > 0 ? undefined : { pool, model: "" };
   }
 
-  /** Until a pool's endpoints have told their models, any name may be one of them. */
   #openTo(name: string): ModelTarget | undefined {
-    const pool = this.#pools.find(
-      ({ config, balancer }) =>
-        config.models === undefined && balancer.members.some(({ models }) => models === undefined),
-    );
+    const pool = this.#pools.find(isOpen);
     return pool === undefined ? undefined : { pool, model: name };
   }
+}
+
+/**
+ * Until those of a pool's endpoints that take traffic have told their models, any name may be one of theirs. One that
+ * is out of reach could not serve it anyway, and so it is asked for only where all are.
+ */
+function isOpen({ config, balancer }: ServedPool): boolean {
+  if (config.models !== undefined) return false;
+  const up = balancer.members.filter(({ availability }) => takesTraffic(availability));
+  return (up.length > 0 ? up : balancer.members).some(({ models }) => models === undefined);
 }
 
 function reportedModels(pool: ServedPool): Iterable<string> {

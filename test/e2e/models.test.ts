@@ -84,6 +84,34 @@ describe("GET /v1/models/{id}", () => {
   });
 });
 
+describe("a model that nobody lists", () => {
+  const UNKNOWN = { ...CHAT, model: "nope" };
+
+  it("is a 404 once all endpoints that are up have told their models, whoever else was never reached", async () => {
+    const gateway = await startGateway([await startFake(), REFUSING_URL]);
+    await until(() => gateway.runtime.pools[0]?.balancer.members[1]?.availability === "down");
+    const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: UNKNOWN });
+    expect(answer.status).toBe(404);
+    expect(JSON.parse(answer.text).error.code).toBe("model_not_found");
+  });
+
+  it("is tried where an endpoint is up that tells none", async () => {
+    const silent = await startFake();
+    silent.models = undefined;
+    silent.onProbe = (_request, response) => response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    const gateway = await startGateway([await startFake(), silent]);
+    const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: UNKNOWN });
+    expect(answer).toMatchObject({ status: 200, headers: { "x-evenkeel-endpoint": "e2" } });
+  });
+
+  it("is a 503 as long as nobody who could tell is up", async () => {
+    const gateway = await runGateway(testConfig([REFUSING_URL]));
+    await until(() => gateway.runtime.pools[0]?.balancer.members[0]?.availability === "down");
+    const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: UNKNOWN });
+    expect(answer.status).toBe(503);
+  });
+});
+
 describe("a pool's configured models", () => {
   it("are served by engines that go by other names", async () => {
     const e1 = await startFake(undefined, { models: ["/models/llama.gguf"] });
