@@ -19,7 +19,10 @@ export interface RunningServer {
   /** Undefined: the admin listener is off. */
   readonly adminUrl: string | undefined;
   readonly runtime: Runtime;
-  /** Stops accepting, lets running requests finish within the drain limit, then ends everything. May be called twice. */
+  /**
+   * Says that it is leaving, soon after stops accepting, lets running requests finish within the drain limit, then ends
+   * everything. May be called twice.
+   */
   close(): Promise<void>;
 }
 
@@ -46,6 +49,8 @@ class Gateway {
   /** The answer that a connection has to finish before the next. */
   readonly #lastAnswer = new WeakMap<Socket, ServerResponse>();
   readonly #connections = new Set<Socket>();
+  /** New requests are refused. */
+  #isClosed = false;
   #closing: Promise<void> | undefined;
 
   constructor(parts: GatewayParts) {
@@ -108,7 +113,7 @@ class Gateway {
     request.url = originForm(request.url ?? "/");
     const [path = "/"] = request.url.split("?", 1);
     const route = findRoute(path) ?? (this.#passthrough.has(path) ? PASSTHROUGH : undefined);
-    if (this.#parts.runtime.isDraining) {
+    if (this.#isClosed) {
       this.#local.refuse(request, response, route ?? OTHER_ROUTE, "shutting_down", { retryAfterMs: RESTART_MS });
     } else if (route === undefined) {
       if (LocalAnswers.serves(path)) this.#local.models(request, response, path);
@@ -126,14 +131,17 @@ class Gateway {
 
   async #drain(): Promise<void> {
     const { runtime, upstreams, watchdog } = this.#parts;
+    const limit = runtime.config.timeouts.drainMs;
+    const lameMs = Math.min(LAME_DUCK_MS, (limit ?? Number.POSITIVE_INFINITY) * LAME_DUCK_SHARE);
     runtime.drain();
+    await new Promise((resolve) => setTimeout(resolve, lameMs));
+    this.#isClosed = true;
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     // Clients and proxies open connections in advance; one that has carried nothing yet Node takes for busy.
     for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
     // Connections whose answer began before now may be kept alive behind it.
     const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_SWEEP_MS);
-    const limit = runtime.config.timeouts.drainMs;
-    const cut = limit === undefined ? undefined : setTimeout(() => this.#server.closeAllConnections(), limit);
+    const cut = limit === undefined ? undefined : setTimeout(() => this.#server.closeAllConnections(), limit - lameMs);
     await closed;
     clearInterval(idle);
     clearTimeout(cut);
@@ -147,6 +155,13 @@ class Gateway {
 /** What clients are told to wait when this process ends: another one is up by then, or the same again. */
 const RESTART_MS = 1_000;
 const IDLE_SWEEP_MS = 50;
+/**
+ * Between the word that this process is leaving and the end of its listener: whoever sends here goes on for as long as
+ * that word takes to reach it, and would find the port closed.
+ */
+const LAME_DUCK_MS = 1_000;
+/** The most of the drain limit that may go into it. */
+const LAME_DUCK_SHARE = 0.1;
 const HEADERS_TIMEOUT_MS = 60_000;
 /** For bodies that nobody reads; those that are wanted have their own, shorter limit. */
 const REQUEST_TIMEOUT_MS = 360_000;

@@ -37,7 +37,7 @@ export class Runtime {
     this.directory = new ModelDirectory(this.pools);
   }
 
-  /** The process is about to end: it finishes what it has and takes nothing new. */
+  /** The process is about to end: whoever sends requests is told to send no more. */
   get isDraining(): boolean {
     return this.#isDraining;
   }

@@ -10,10 +10,13 @@ import { until } from "../support/until.ts";
 
 const PATH = "/v1/chat/completions";
 
+/** For tests that do something while the balancer drains. */
+const PATIENT = { timeouts: { drainMs: 2_000 } };
+
 describe("closing", () => {
   it("lets a stream finish, closes idle connections and accepts no new ones", async () => {
     const e1 = await startFake(headThenHold);
-    const gateway = await startGateway([e1]);
+    const gateway = await startGateway([e1], PATIENT);
     const idle = new RawClient(gateway.listenUrl).write("GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n");
     await idle.receives(/200 OK/);
     const client = send(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
@@ -34,6 +37,17 @@ describe("closing", () => {
     await until(() => e1.openSockets === 0);
   });
 
+  it("first says so and serves on for a moment, until those who send have heard it", async () => {
+    const gateway = await startGateway([await startFake()], { timeouts: { drainMs: 10_000 } });
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const closed = gateway.close();
+    expect((await fetch(`${gateway.admin}/readyz`)).status).toBe(503);
+    const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT, agent });
+    expect(answer).toMatchObject({ status: 200, isWhole: true, headers: { connection: "close" } });
+    await closed;
+  });
+
   it("does not wait for connections that have carried nothing yet", async () => {
     const gateway = await startGateway([await startFake()], { timeouts: { drainMs: undefined } });
     const unused = new RawClient(gateway.listenUrl);
@@ -46,7 +60,7 @@ describe("closing", () => {
 
   it("tells those who wait for a whole answer that their connection ends with it", async () => {
     const e1 = await startFake(hold);
-    const gateway = await startGateway([e1]);
+    const gateway = await startGateway([e1], PATIENT);
     const agent = new Agent({ keepAlive: true });
     onTestFinished(() => agent.destroy());
     const client = send(`${gateway.listenUrl}${PATH}`, { body: CHAT, agent });
@@ -59,11 +73,12 @@ describe("closing", () => {
 
   it("refuses what comes over connections that are still open", async () => {
     const e1 = await startFake(headThenHold);
-    const gateway = await startGateway([e1]);
+    const gateway = await startGateway([e1], PATIENT);
     const client = new RawClient(gateway.listenUrl);
     client.write(rawPost(PATH, STREAMED_CHAT) + rawPost("/v1/messages", CHAT));
     const call = await e1.call(0);
     const closed = gateway.close();
+    await until(() => refusesConnections(gateway.listenUrl));
     call.response.end(`${tokenEvent(0)}${DONE_EVENT}`);
     const received = await client.closes();
     expect(received).toMatch(/data: \[DONE\]\n\n\r\n0\r\n\r\nHTTP\/1.1 503 [\s\S]*overloaded_error/);
@@ -115,6 +130,16 @@ describe("closing", () => {
     expect(more("Timeout")).toBeLessThanOrEqual(0);
   });
 });
+
+async function refusesConnections(url: string): Promise<boolean> {
+  const socket = new RawClient(url).socket;
+  const isOpen = await Promise.race([
+    once(socket, "connect").then(() => true),
+    new Promise<boolean>((resolve) => socket.once("close", () => resolve(false))),
+  ]).catch(() => false);
+  socket.destroy();
+  return !isOpen;
+}
 
 function count(kind: string, resources: readonly string[]): number {
   return resources.filter((resource) => resource === kind).length;

@@ -28,7 +28,7 @@ export function testConfig(urls: readonly string[], overrides: TestOverrides = {
       idleMs: 10_000,
       keepAliveMs: 75_000,
       upstreamKeepAliveMs: 3_000,
-      drainMs: 1_000,
+      drainMs: 200,
       ...timeouts,
     },
     health: { intervalMs: 200, timeoutMs: 500, unhealthyAfter: 3, healthyAfter: 1, path: undefined, ...health },
