@@ -14,8 +14,12 @@ export const timeouts: z.ZodType<Timeouts> = z
     connect: durationOrOff.prefault("2s").describe("Opening a connection to an endpoint."),
     firstByte: durationOrOff
       .prefault("10m")
-      .describe("From the request sent to the first byte of the answer, which comes at the end unless it is streamed."),
-    idle: durationOrOff.prefault("60s").describe("Silence inside an answer; each chunk starts it anew."),
+      .describe(
+        "From the request sent to the first token of a stream, however early its head comes; of an answer that is not streamed, to its first byte, which comes at the end.",
+      ),
+    idle: durationOrOff
+      .prefault("60s")
+      .describe("Silence inside an answer, in a stream from its first token on; each chunk with data starts it anew."),
     keepAlive: durationOrOff
       .prefault(KEEP_ALIVE)
       .describe("How long a client's idle connection stays open; keep it above that of a proxy in front."),
@@ -49,7 +53,9 @@ export const health: z.ZodType<HealthConfig> = z
   .strictObject({
     interval: duration.prefault("5s").describe("Time between two probes of an endpoint."),
     timeout: duration.prefault("2s").describe("What a probe may take."),
-    unhealthyAfter: consecutive.default(3).describe("Failed probes in a row that make an endpoint unhealthy."),
+    unhealthyAfter: consecutive
+      .default(3)
+      .describe("Failed probes and connections in a row, or failed answers in a row, that make an endpoint unhealthy."),
     healthyAfter: consecutive.default(2).describe("Successful probes in a row that make it healthy again."),
     path: z
       .string()

@@ -148,10 +148,57 @@ describe("EndpointHealth", () => {
     });
   });
 
+  describe("failed answers", () => {
+    it("take it down at the third in a row, good probes between them or not", () => {
+      const health = trackerAfter(ok);
+      expect(health.requestFailed("answered 500")).toBeUndefined();
+      health.probed(ok);
+      expect(health.requestFailed("answered 500")).toBeUndefined();
+      health.probed(ok);
+      expect(health.requestFailed("answered 500")).toEqual({ from: "ready", to: "down", reason: "answered 500" });
+    });
+
+    it("are forgotten at a good answer, whenever its request began", () => {
+      const health = trackerAfter(ok);
+      health.connectFailed("ECONNREFUSED", 10);
+      health.requestFailed("answered 500");
+      health.requestFailed("answered 500");
+      health.requestSucceeded(5);
+      health.requestFailed("answered 500");
+      expect(health.requestFailed("answered 500")).toBeUndefined();
+    });
+
+    it("do not add up with failed probes and refused connections", () => {
+      const health = trackerAfter(ok, failed);
+      health.requestFailed("answered 500");
+      health.requestFailed("answered 500");
+      expect(health.availability).toBe("ready");
+    });
+
+    it("leave it down until as many good probes as after any other failure, and then start over", () => {
+      const health = trackerAfter(ok, ok, ok);
+      for (let i = 0; i < 3; i++) health.requestFailed("answered 500");
+      expect(health.probed(ok)).toBeUndefined();
+      expect(health.requestFailed("answered 500")).toBeUndefined();
+      expect(health.probed(ok)?.to).toBe("ready");
+      health.requestFailed("answered 500");
+      expect(health.requestFailed("answered 500")).toBeUndefined();
+    });
+
+    it.each<[Availability, ProbeOutcome]>([
+      ["loading", loading],
+      ["auth_failed", authFailed],
+    ])("of old requests change nothing while it is %s", (availability, outcome) => {
+      const health = trackerAfter(outcome);
+      for (let i = 0; i < 5; i++) expect(health.requestFailed("answered 500")).toBeUndefined();
+      expect(health.availability).toBe(availability);
+    });
+  });
+
   it("reports every change and nothing but changes, whatever the order of events", () => {
     const event = fc.oneof(
       fc.constantFrom(ok, failed, loading, authFailed, timedOut(0), timedOut(9_000)),
-      fc.constantFrom("connectFailed" as const, "progressed" as const, "requestSucceeded" as const),
+      fc.constantFrom<TrafficEvent>("connectFailed", "requestFailed", "progressed", "requestSucceeded"),
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
@@ -168,13 +215,16 @@ describe("EndpointHealth", () => {
   });
 });
 
+type TrafficEvent = "connectFailed" | "requestFailed" | "progressed" | "requestSucceeded";
+
 function apply(
   health: EndpointHealth,
-  event: ProbeOutcome | "connectFailed" | "progressed" | "requestSucceeded",
+  event: ProbeOutcome | TrafficEvent,
   nowMs: number,
 ): ReturnType<EndpointHealth["probed"]> {
   if (typeof event === "object") return health.probed(event);
   if (event === "connectFailed") return health.connectFailed("ECONNREFUSED", nowMs);
+  if (event === "requestFailed") return health.requestFailed("answered 500");
   if (event === "requestSucceeded") return health.requestSucceeded(nowMs);
   health.progressed(nowMs);
   return undefined;

@@ -20,7 +20,7 @@ export interface HealthTransition {
 }
 
 export interface HealthOptions {
-  /** Consecutive failures that take an endpoint down. */
+  /** Consecutive failures that take an endpoint down; failed answers are counted apart from failed probes and connections. */
   readonly failuresToDown: number;
   /** Consecutive good probes that bring a `down` endpoint back; from every other state one is enough. */
   readonly successesToReady: number;
@@ -44,7 +44,7 @@ export function takesTraffic(availability: Availability): availability is "ready
 }
 
 /**
- * Availability of one endpoint, from two witnesses: its probes and the connections real traffic opens.
+ * Availability of one endpoint, from two witnesses: its probes and what becomes of real traffic.
  *
  * - A refused connection is strong evidence but not proof: a full accept queue refuses too, and the request moves
  *   on at little cost. One alone therefore counts as one failure. When probe and traffic have both failed since
@@ -53,6 +53,8 @@ export function takesTraffic(availability: Availability): availability is "ready
  *   left alone while it finishes its work, and finished work is no reason to send more.
  * - A probe that times out while tokens flow says that the probe starved (llama.cpp serves `/health` from the
  *   threads that hold streams), not that the engine died.
+ * - Answers that are the engine's own failure count apart. A probe that is good all the while does not clear them:
+ *   an engine that fails every request at once, and so looks idle, may well answer its probes.
  * - There is no input for a client's mistake: a 4xx has no way to change health.
  */
 export class EndpointHealth {
@@ -60,6 +62,7 @@ export class EndpointHealth {
   #availability: Availability = "unknown";
   #probeFailures = 0;
   #connectFailures = 0;
+  #failedAnswers = 0;
   #successes = 0;
   #lastProgressAtMs = Number.NEGATIVE_INFINITY;
   #lastConnectFailureAtMs = Number.NEGATIVE_INFINITY;
@@ -96,16 +99,30 @@ export class EndpointHealth {
     return this.#failed(reason);
   }
 
+  /**
+   * A request was answered with a failure of the engine itself; refusals, for overload too, are none. Once the endpoint
+   * takes no traffic, what is still in flight there says nothing new.
+   */
+  requestFailed(reason: string): HealthTransition | undefined {
+    if (!takesTraffic(this.#availability)) return undefined;
+    this.#failedAnswers += 1;
+    if (this.#failedAnswers < this.#options.failuresToDown) return undefined;
+    this.#failedAnswers = 0;
+    this.#successes = 0;
+    return this.#moveTo("down", reason);
+  }
+
   /** A byte of an answer arrived. It excuses a starved probe and nothing else: old streams outlive a closed port. */
   progressed(nowMs: number): void {
     this.#lastProgressAtMs = nowMs;
   }
 
   /**
-   * A request was answered well; its first byte is soon enough to say so. Requests that began before the last
-   * connect failure prove nothing about the connections after it.
+   * A request was answered well; its first byte, or the first token of a stream, is soon enough to say so. Requests that
+   * began before the last connect failure prove nothing about the connections after it.
    */
   requestSucceeded(startedAtMs: number): HealthTransition | undefined {
+    this.#failedAnswers = 0;
     if (startedAtMs <= this.#lastConnectFailureAtMs) return undefined;
     this.#connectFailures = 0;
     return this.#availability === "unknown" ? this.#moveTo("ready", "a request was answered") : undefined;

@@ -35,6 +35,7 @@ export interface AttemptPlace {
   readonly upstream: Upstream;
   readonly watchdog: Watchdog;
   readonly clock: Clock;
+  /** To an answer's head or, of a stream that generates, its first token. */
   readonly firstByteMs: number | undefined;
   readonly idleMs: number | undefined;
 }
@@ -44,7 +45,12 @@ export type AttemptEnd =
   /** The client has its answer, or as much of it as there was. */
   | { readonly kind: "answered"; readonly outcome: AnswerOutcome; readonly tokens: AnswerTokens }
   /** No answer and nothing sent to the client: another endpoint may be tried. */
-  | { readonly kind: "unreachable"; readonly cause: string }
+  | {
+      readonly kind: "unreachable";
+      readonly cause: string;
+      /** The endpoint had the request when the connection was lost: the request itself may be why. */
+      readonly wasSent: boolean;
+    }
   /** No answer in time, and the prompt may be half computed: not tried elsewhere. */
   | { readonly kind: "no_answer" }
   | { readonly kind: "client_closed"; readonly tokens: AnswerTokens };
@@ -66,6 +72,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #asksForUsage: boolean;
   #isOnReusedConnection = false;
   #isPaused = false;
+  /** The endpoint was told to have answered well. */
+  #isProven = false;
   #isSettled = false;
 
   constructor(request: AttemptRequest, place: AttemptPlace, settle: (end: AttemptEnd) => void) {
@@ -117,9 +125,13 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isSettled || status < 200) return;
-    this.#moveDeadline(this.#place.idleMs);
-    if (this.#asksForUsage && HeldRefusal.mayBe(status)) this.#held = new HeldRefusal(status, headers);
-    else this.#relay = this.#begin(status, headers);
+    if (this.#asksForUsage && HeldRefusal.mayBe(status)) {
+      this.#held = new HeldRefusal(status, headers);
+      this.#moveDeadline(this.#place.idleMs);
+    } else {
+      this.#relay = this.#begin(status, headers);
+      this.#progressed(this.#relay);
+    }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -127,7 +139,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     const relay = this.#relay ?? this.#release();
     const nowMs = this.#place.clock.nowMs();
     this.#monitor.health.progressed(nowMs);
-    if (relay.pass(chunk, nowMs)) this.#moveDeadline(this.#place.idleMs, nowMs);
+    if (relay.pass(chunk, nowMs)) this.#progressed(relay, nowMs);
     if (relay.isClientBehind) this.#waitForClient(relay, controller);
   }
 
@@ -141,6 +153,10 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     }
     const relay = this.#relay ?? this.#release();
     const outcome = relay.end(this.#place.clock.nowMs());
+    if (outcome === "ok") this.#answeredWell(relay);
+    else if (relay.awaitsFirstToken && isEngineFailure(relay.error?.code)) {
+      this.#monitor.requestFailed("a stream began with an error");
+    }
     if (outcome === "truncated") {
       this.#breakOff(relay, outcome, "upstream_error", "The endpoint ended its answer in the middle.");
     } else {
@@ -161,9 +177,10 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
       return;
     }
     const cause = causeOf(error);
-    if (this.#controller === undefined) this.#monitor.connectFailed(cause, this.#place.clock.nowMs());
-    else this.#monitor.answerLost();
-    this.#finish("failed", { kind: "unreachable", cause });
+    const wasSent = this.#controller !== undefined;
+    if (wasSent) this.#monitor.answerLost();
+    else this.#monitor.connectFailed(cause, this.#place.clock.nowMs());
+    this.#finish("failed", { kind: "unreachable", cause, wasSent });
   }
 
   #send(connection: "any" | "fresh" = "any"): void {
@@ -195,7 +212,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #begin(status: number, headers: IncomingHttpHeaders): AnswerRelay {
     const { route, client, requestId } = this.#request;
     const { pool, routed } = this.#place;
-    if (status < 300) this.#monitor.requestSucceeded(routed.lease.openedAtMs);
+    if (isEngineFailure(status)) this.#monitor.requestFailed(`a request was answered with ${status}`);
     const source = { route, requestId, client, balancer: pool.balancer, routed, asksForUsage: this.#asksForUsage };
     return new AnswerRelay(source, status, headers);
   }
@@ -210,13 +227,27 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     return relay;
   }
 
+  /** The answer moved on. Until a stream shows its first token the wait for its first byte goes on, comments or not. */
+  #progressed(relay: AnswerRelay, nowMs: number = this.#place.clock.nowMs()): void {
+    if (relay.awaitsFirstToken) return;
+    this.#answeredWell(relay);
+    this.#moveDeadline(this.#place.idleMs, nowMs);
+  }
+
+  /** Tells it once, and only of an answer that is one. */
+  #answeredWell({ status }: AnswerRelay): void {
+    if (this.#isProven || status >= 300) return;
+    this.#isProven = true;
+    this.#monitor.requestSucceeded(this.#place.routed.lease.openedAtMs);
+  }
+
   #waitForClient(relay: AnswerRelay, controller: Dispatcher.DispatchController): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
     controller.pause();
     relay.catchesUp(() => {
       this.#isPaused = false;
-      this.#moveDeadline(this.#place.idleMs);
+      this.#progressed(relay);
       controller.resume();
     });
   }
@@ -245,6 +276,16 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #moveDeadline(limitMs: number | undefined, nowMs: number = this.#place.clock.nowMs()): void {
     this.deadlineMs = limitMs === undefined ? Number.POSITIVE_INFINITY : nowMs + limitMs;
   }
+}
+
+/**
+ * What engines that are broken answer, as a status or as the code of an error in a stream. 501 says that the engine
+ * cannot do such a thing, 429 and 503 that it is busy, everything below that the request is at fault.
+ */
+const ENGINE_FAILURES: ReadonlySet<number> = new Set([500, 502, 504]);
+
+function isEngineFailure(code: string | number | undefined): boolean {
+  return ENGINE_FAILURES.has(Number(code));
 }
 
 const OVER = new Error("the request is over");

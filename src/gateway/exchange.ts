@@ -135,6 +135,7 @@ export class Exchange implements ClientWatcher {
   async #tryEndpoints(target: ModelTarget, profile: RequestProfile, request: AttemptRequest): Promise<void> {
     const { runtime, metrics } = this.#parts;
     const tried: string[] = [];
+    let lost = 0;
     let lastCause: string | undefined;
     while (!this.#isClientGone) {
       const decision: Decision = target.pool.balancer.decide(profile, runtime.clock.nowMs(), tried);
@@ -158,7 +159,8 @@ export class Exchange implements ClientWatcher {
             { requestId: this.#requestId, endpoint: decision.endpoint.id, cause: end.cause },
             "endpoint could not be reached, trying another",
           );
-          if (tried.length >= runtime.config.attempts)
+          if (end.wasSent) lost++;
+          if (lost >= MAX_LOST || tried.length >= runtime.config.attempts)
             return this.#refuse("upstream_error", { cause: spent(end.cause) });
       }
     }
@@ -234,6 +236,12 @@ export class Exchange implements ClientWatcher {
     );
   }
 }
+
+/**
+ * Endpoints that may lose the connection to one request. A lost connection may be the engine's death, and a second one
+ * that of the request's own doing: a prompt that crashes engines must not go through all of them.
+ */
+const MAX_LOST = 2;
 
 /** What a body may take from the arrival of its head: long enough for the largest one over a poor line. */
 const BODY_MS = 300_000;

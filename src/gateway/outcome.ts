@@ -5,7 +5,7 @@ export type AnswerOutcome =
   | "ok"
   | "upstream_4xx"
   | "upstream_5xx"
-  /** The engine told an error inside a stream that had begun with 200. */
+  /** The engine told an error inside an answer that had begun with 200. */
   | "in_band_error"
   /** The endpoint broke off a body that was not whole. */
   | "truncated"

@@ -1,5 +1,11 @@
 import type { EndpointConfig } from "../config/index.ts";
-import { type Balancer, EndpointHealth, type HealthTransition, type ProbeOutcome } from "../core/index.ts";
+import {
+  type Balancer,
+  EndpointHealth,
+  type HealthTransition,
+  type ProbeOutcome,
+  takesTraffic,
+} from "../core/index.ts";
 import { createPoller, engineAdapters, type Poller } from "../signals/index.ts";
 import type { Log } from "./log.ts";
 import type { PoolSurroundings } from "./served-pool.ts";
@@ -76,6 +82,15 @@ export class EndpointMonitor {
     this.#poller.probeSoon();
   }
 
+  /**
+   * A request was answered with a failure of the engine's own. The last endpoint of a pool that takes traffic stays in:
+   * with nowhere else to go, a request that may fail is better than none.
+   */
+  requestFailed(reason: string): void {
+    if (this.#isLast) return;
+    this.#moved(this.health.requestFailed(reason));
+  }
+
   /** A request that began at `startedAtMs` was answered well. */
   requestSucceeded(startedAtMs: number): void {
     this.#moved(this.health.requestSucceeded(startedAtMs));
@@ -87,6 +102,13 @@ export class EndpointMonitor {
 
   async stop(): Promise<void> {
     await this.#poller.stop();
+  }
+
+  get #isLast(): boolean {
+    return !this.#balancer.members.some(
+      ({ endpoint: { id, weight }, availability, isDraining }) =>
+        id !== this.endpoint.id && weight > 0 && !isDraining && takesTraffic(availability),
+    );
   }
 
   /** Without a key of our own the clients bring theirs: an endpoint that refuses an anonymous probe is well. */

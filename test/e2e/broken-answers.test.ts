@@ -22,10 +22,13 @@ import { expectIdle, startGateway } from "../support/test-gateway.ts";
 const PATH = "/v1/chat/completions";
 const THREE_EVENTS = tokenEvent(0) + tokenEvent(1) + tokenEvent(2);
 
-/** Events and then silence, with or without comments. */
-function stall(events: number, commentEveryMs?: number): Behaviour {
+const ROLE_EVENT = chatEvent({ choices: [{ index: 0, delta: { role: "assistant", content: "" } }] });
+
+/** An opening, events and then silence, with or without comments. */
+function stall(events: number, commentEveryMs?: number, opening = ""): Behaviour {
   return ({ response }) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write(opening);
     for (let i = 0; i < events; i++) response.write(tokenEvent(i));
     if (commentEveryMs === undefined) return;
     const timer = setInterval(() => response.write(": still here\n\n"), commentEveryMs);
@@ -72,17 +75,41 @@ describe("a stream that breaks", () => {
   });
 
   it.each([
-    { what: "after two events", behaviour: stall(2) },
-    { what: "with nothing but comments", behaviour: stall(2, 20) },
-    { what: "right after its head", behaviour: headThenHold },
-  ])("because it falls silent $what ends at the idle limit", async ({ behaviour }) => {
+    { what: "after two events ends at the idle limit", behaviour: stall(2), timeouts: { idleMs: 150 } },
+    { what: "with nothing but comments ends there too", behaviour: stall(2, 20), timeouts: { idleMs: 150 } },
+    {
+      what: "before its first token ends at the limit for that",
+      behaviour: headThenHold,
+      timeouts: { firstByteMs: 150 },
+    },
+    {
+      what: "with nothing but comments and a role ends there too",
+      behaviour: stall(0, 20, ROLE_EVENT),
+      timeouts: { firstByteMs: 150 },
+    },
+  ])("because it falls silent $what", async ({ behaviour, timeouts }) => {
     const e1 = await startFake(behaviour);
-    const gateway = await startGateway([e1], { timeouts: { idleMs: 150 } });
+    const gateway = await startGateway([e1], { timeouts });
     const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
     expect(answer).toMatchObject({ status: 200, isWhole: false });
     expect(errorEventOf(answer.text).error).toMatchObject({ type: "server_error", code: "upstream_timeout" });
     expect(await gateway.outcomes()).toEqual({ stalled: 1 });
     await expectIdle(gateway);
+  });
+
+  it.each([
+    { what: "right after its head", opening: "" },
+    { what: "after an event with a role alone", opening: ROLE_EVENT },
+    { what: "after a ping", opening: ": ping\n\n" },
+  ])("does not end while its prompt is computed, silent $what for longer than the idle limit", async ({ opening }) => {
+    const e1 = await startFake(({ response }) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+      response.write(opening);
+      setTimeout(() => response.end(tokenEvent(0) + FINISH_EVENT + DONE_EVENT), 450);
+    });
+    const gateway = await startGateway([e1], { timeouts: { idleMs: 100 } });
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT })).toMatchObject({ isWhole: true });
+    expect(await gateway.outcomes()).toEqual({ ok: 1 });
   });
 
   it("does not end while events keep coming, however long it takes in all", async () => {
@@ -194,6 +221,13 @@ describe("an error that an engine sends inside a stream", () => {
     expect(answer).toMatchObject({ status: 200, text, isWhole: true });
     expect(await gateway.outcomes()).toEqual({ in_band_error: 1 });
     await expectIdle(gateway);
+  });
+
+  it("told by the finish reason of a whole answer counts as one too", async () => {
+    const e1 = await startFake(ok({ choices: [{ index: 0, message: { content: "a" }, finish_reason: "abort" }] }));
+    const gateway = await startGateway([e1]);
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 200, isWhole: true });
+    expect(await gateway.outcomes()).toEqual({ in_band_error: 1 });
   });
 
   it.each(['""', "null"])("of %s is none", async (value) => {

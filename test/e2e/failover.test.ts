@@ -9,6 +9,7 @@ import {
   rstAt,
   sse,
   startFake,
+  stream,
   tokenEvent,
 } from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
@@ -162,6 +163,82 @@ describe("a connection that breaks before an answer", () => {
       expect(answer).toMatchObject({ status: 200, isWhole: true, headers: { "x-evenkeel-endpoint": "e2" } });
     }
     await expectIdle(gateway);
+  });
+});
+
+describe("a request that costs endpoints their connection", () => {
+  it("goes to one more endpoint and no further: it may be what kills them", async () => {
+    const fakes = [];
+    for (let i = 0; i < 4; i++) fakes.push(await startFake(hangUp));
+    const gateway = await startGateway(fakes, { attempts: 4, health: NO_PROBES });
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 502 });
+    expect(fakes.reduce((sum, { calls }) => sum + calls.length, 0)).toBe(2);
+    expect(await gateway.metric("evenkeel_attempts_failed_total")).toBe(2);
+    await expectIdle(gateway);
+  });
+
+  it("may be refused a connection by others on top", async () => {
+    const [e2, e4] = [await startFake(hangUp), await startFake(ok())];
+    const urls = [REFUSING_URL, e2.url, "http://127.0.0.1:2", e4.url];
+    const gateway = await runGateway(testConfig(urls, { attempts: 4, health: NO_PROBES }));
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 200 });
+  });
+});
+
+describe("an endpoint that answers every request with a failure while its probes are good", () => {
+  const inBand = (error: object): Behaviour => stream(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
+
+  it.each([
+    { how: "500", behaviour: code(500, {}), body: CHAT },
+    { how: "502", behaviour: code(502, {}), body: CHAT },
+    { how: "streams that begin with an error", behaviour: inBand({ message: "dead", code: 500 }), body: STREAMED_CHAT },
+  ])("is taken out: $how", async ({ behaviour, body }) => {
+    const [e1, e2] = [await startFake(behaviour), await startFake(body === CHAT ? ok() : sse(1))];
+    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
+    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body });
+    expect(e1.calls).toHaveLength(3);
+    expect(gateway.runtime.pools[0]?.balancer.members[0]?.availability).toBe("down");
+  });
+
+  it.each([
+    { how: "429", behaviour: code(429, {}), body: CHAT },
+    { how: "501", behaviour: code(501, {}), body: CHAT },
+    { how: "503", behaviour: code(503, {}), body: CHAT },
+    { how: "a stream of a 400", behaviour: inBand({ message: "too long", code: 400 }), body: STREAMED_CHAT },
+    { how: "a stream of overload", behaviour: inBand({ message: "busy", code: 503 }), body: STREAMED_CHAT },
+  ])("stays in if what it says is no failure of its own: $how", async ({ behaviour, body }) => {
+    const [e1, e2] = [await startFake(behaviour), await startFake(body === CHAT ? ok() : sse(1))];
+    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
+    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body });
+    expect(e1.calls).toHaveLength(6);
+  });
+
+  it("stays in while good answers come between", async () => {
+    const [e1, e2] = [await startFake(), await startFake()];
+    e1.next(code(500, {}), code(500, {}), ok(), code(500, {}), code(500, {}), ok());
+    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
+    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    expect(e1.calls).toHaveLength(6);
+  });
+
+  it("stays in if it is the last", async () => {
+    const e1 = await startFake(code(500, {}));
+    const gateway = await startGateway([e1, REFUSING_URL]);
+    await until(() => gateway.runtime.pools[0]?.balancer.members[1]?.availability === "down");
+    for (let i = 0; i < 6; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    expect(e1.calls).toHaveLength(6);
+  });
+
+  it("comes back with its probes", async () => {
+    const [e1, e2] = [await startFake(code(500, {})), await startFake()];
+    const gateway = await startGateway([e1, e2]);
+    const availability = (): string | undefined => gateway.runtime.pools[0]?.balancer.members[0]?.availability;
+    await until(() => availability() === "ready");
+    for (let i = 0; i < 12 && availability() === "ready"; i++) {
+      await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    }
+    expect(availability()).toBe("down");
+    await until(() => availability() === "ready");
   });
 });
 

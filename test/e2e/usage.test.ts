@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
 import {
   type Behaviour,
+  chatEvent,
   code,
   DONE_EVENT,
   FINISH_EVENT,
+  headThenHold,
   ok,
   startFake,
   stream,
   tokenEvent,
   USAGE_EVENT,
 } from "../support/fake-upstream.ts";
-import { CHAT, exchange, STREAMED_CHAT } from "../support/http-client.ts";
+import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { SAMPLE_STREAMS } from "../support/sample-streams.ts";
-import { startGateway } from "../support/test-gateway.ts";
+import { expectIdle, startGateway } from "../support/test-gateway.ts";
 
 const PATH = "/v1/chat/completions";
 
@@ -96,6 +98,40 @@ describe("usage in a stream", () => {
     const body = { ...STREAMED_CHAT, input: "hi", max_tokens: 5 };
     await exchange(`${gateway.listenUrl}${path}`, { body });
     expect((await e1.call(0)).body.toString()).toBe(JSON.stringify(body));
+  });
+});
+
+describe("usage in the middle of a stream", () => {
+  const chatUsage = (completion_tokens: number): string =>
+    chatEvent({
+      choices: [{ index: 0, delta: { content: "a b c" }, finish_reason: null }],
+      usage: { prompt_tokens: 7, completion_tokens },
+    });
+  const messagesEvent = (type: string, fields: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+  const delta = messagesEvent("content_block_delta", { index: 0, delta: { type: "text_delta", text: "a" } });
+  const messagesUsage = (output_tokens: number): string =>
+    messagesEvent("message_delta", { delta: {}, usage: { output_tokens } });
+
+  it.each([
+    { what: "of a chunk that holds several tokens", path: PATH, first: tokenEvent(0), next: chatUsage(9), moved: 8 },
+    { what: "of fewer tokens than were seen", path: PATH, first: tokenEvent(0), next: chatUsage(1), moved: 1 },
+    { what: "of no whole number", path: PATH, first: tokenEvent(0), next: chatUsage(9.5), moved: 1 },
+    { what: "of Anthropic's", path: "/v1/messages", first: delta, next: delta + messagesUsage(9), moved: 8 },
+  ])("moves the ledger: $what", async ({ path, first, next, moved }) => {
+    const e1 = await startFake(headThenHold);
+    const gateway = await startGateway([e1]);
+    const client = send(`${gateway.listenUrl}${path}`, { body: { ...STREAMED_CHAT, max_tokens: 100 } });
+    const account = gateway.runtime.pools[0]?.balancer.members[0]?.account;
+    const { response } = await e1.call(0);
+    response.write(first);
+    await client.receives(first);
+    const before = account?.contextTokens ?? 0;
+    response.write(next);
+    await client.receives(next);
+    expect(account?.contextTokens).toBe(before + moved);
+    client.abort();
+    await expectIdle(gateway);
   });
 });
 

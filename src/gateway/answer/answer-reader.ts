@@ -2,14 +2,17 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isEventStream } from "../headers.ts";
 import type { ReadDialect, Route } from "../routes.ts";
 import { readAnswerUsage } from "./answer-usage.ts";
+import { brokenOffIn } from "./broken-off.ts";
 import { type ChunkReport, createStreamMeter, type StreamError, type StreamMeter } from "./stream-meter.ts";
 import type { Usage } from "./usage.ts";
 
 /** Reads an answer as it passes, streamed or whole. */
 export interface AnswerReader {
   readonly isStream: boolean;
+  /** Generated tokens are seen as they come, one event after the other. */
+  readonly showsTokens: boolean;
   readonly usage: Usage | undefined;
-  /** An error told inside a stream. */
+  /** An error told inside an answer that began well. */
   readonly error: StreamError | undefined;
   /** False: a stream that ends now ends without its end mark and without a reason to stop. */
   readonly isWhole: boolean;
@@ -35,6 +38,7 @@ export function createAnswerReader(
 /** An answer that cannot be looked into, or is not worth it: it only passes. */
 class OpaqueReader implements AnswerReader {
   readonly isStream: boolean;
+  readonly showsTokens = false;
   readonly usage: Usage | undefined = undefined;
   readonly error: undefined = undefined;
   readonly isWhole = true;
@@ -55,11 +59,12 @@ class OpaqueReader implements AnswerReader {
 
 class StreamReader implements AnswerReader {
   readonly isStream = true;
-  readonly #generates: boolean;
+  /** The route generates. */
+  readonly showsTokens: boolean;
   readonly #meter: StreamMeter;
 
   constructor(dialect: ReadDialect, generates: boolean, dropsUsageEvent: boolean) {
-    this.#generates = generates;
+    this.showsTokens = generates;
     this.#meter = createStreamMeter(dialect, { dropUsageEvent: dropsUsageEvent });
   }
 
@@ -72,7 +77,7 @@ class StreamReader implements AnswerReader {
   }
 
   get isWhole(): boolean {
-    return !this.#generates || this.#meter.isDone || this.#meter.hasFinishReason;
+    return !this.showsTokens || this.#meter.isDone || this.#meter.hasFinishReason;
   }
 
   get isBetweenEvents(): boolean {
@@ -88,16 +93,17 @@ class StreamReader implements AnswerReader {
   }
 }
 
-/** One JSON body: usage is found when it is complete. */
+/** One JSON body: what it says is found when it is complete. */
 class WholeReader implements AnswerReader {
   readonly isStream = false;
-  readonly error: undefined = undefined;
+  readonly showsTokens = false;
   readonly isWhole = true;
   readonly isBetweenEvents = false;
   readonly #dialect: ReadDialect;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #usage: Usage | undefined;
+  #error: StreamError | undefined;
 
   constructor(dialect: ReadDialect) {
     this.#dialect = dialect;
@@ -105,6 +111,10 @@ class WholeReader implements AnswerReader {
 
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+
+  get error(): StreamError | undefined {
+    return this.#error;
   }
 
   push(chunk: Buffer): ChunkReport {
@@ -118,8 +128,11 @@ class WholeReader implements AnswerReader {
   }
 
   end(): ChunkReport {
-    this.#usage = readAnswerUsage(this.#dialect, Buffer.concat(this.#chunks));
+    const answer = Buffer.concat(this.#chunks);
     this.#chunks = [];
+    this.#usage = readAnswerUsage(this.#dialect, answer);
+    const brokenOff = brokenOffIn(this.#dialect, answer);
+    if (brokenOff !== undefined) this.#error = { message: undefined, code: brokenOff };
     return NOTHING;
   }
 }

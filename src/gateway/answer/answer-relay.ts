@@ -7,6 +7,7 @@ import { answerHeaders } from "../headers.ts";
 import type { AnswerOutcome } from "../outcome.ts";
 import type { Route } from "../routes.ts";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
+import type { StreamError } from "./stream-meter.ts";
 
 /** What passed of an answer, for metrics. */
 export interface AnswerTokens {
@@ -78,6 +79,16 @@ export class AnswerRelay {
     return this.#reader.isStream && this.#reader.isBetweenEvents && !this.#isClientBehind;
   }
 
+  /** A stream that has shown no token yet: its prompt is still being computed. */
+  get awaitsFirstToken(): boolean {
+    return this.#reader.showsTokens && this.#lastTokenAtMs === undefined;
+  }
+
+  /** An error that the engine told inside the answer; undefined: none. */
+  get error(): StreamError | undefined {
+    return this.#reader.error;
+  }
+
   get tokens(): AnswerTokens {
     const { usage } = this.#reader;
     const lastTokenAtMs = this.#lastTokenAtMs;
@@ -95,6 +106,7 @@ export class AnswerRelay {
   pass(chunk: Buffer, nowMs: number): boolean {
     const { forward, tokenEvents, dataEvents } = this.#reader.push(chunk);
     if (tokenEvents > 0) this.#countTokens(tokenEvents, nowMs);
+    this.#followUsage(nowMs);
     if (!this.#client.write(forward)) this.#isClientBehind = true;
     return dataEvents > 0;
   }
@@ -135,5 +147,16 @@ export class AnswerRelay {
     }
     balancer.firstToken(this.#lease, nowMs);
     if (tokens > 1) balancer.progress(this.#lease, tokens - 1, nowMs);
+  }
+
+  /**
+   * An engine that counts while it generates knows better than the number of its events: one may hold several tokens.
+   * What it says at the end is left for the end: it comes at once, and would pass for a burst of tokens.
+   */
+  #followUsage(nowMs: number): void {
+    const counted = this.#reader.usage?.completionTokens;
+    if (counted === undefined || !Number.isSafeInteger(counted) || this.#reader.isWhole) return;
+    const unseen = counted - this.#lease.generatedTokens;
+    if (unseen > 0 && this.#lease.isRunning) this.#source.balancer.progress(this.#lease, unseen, nowMs);
   }
 }

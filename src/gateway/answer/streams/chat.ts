@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../request/json-object.ts";
+import { isBrokenOff } from "../broken-off.ts";
 import type { SseEvent } from "../sse-reader.ts";
 import {
   type EventContent,
@@ -34,8 +35,8 @@ function readParsed(event: SseEvent, data: unknown, state: StreamState): EventCo
   if (choices.length === 0) return isJsonObject(data.usage) ? "usageOnly" : "other";
   const objects = choices.filter(isJsonObject);
   if (objects.some(isFinished)) state.hasFinishReason = true;
-  const brokenOff = objects.find(isBrokenOff);
-  if (brokenOff !== undefined) noteError(state, { code: brokenOff.finish_reason });
+  const brokenOff = objects.map((choice) => choice.finish_reason).find(isBrokenOff);
+  if (brokenOff !== undefined) noteError(state, { code: brokenOff });
   return objects.some(carriesTokens) ? "tokens" : "other";
 }
 
@@ -46,11 +47,6 @@ function errorIn(event: SseEvent, data: unknown): unknown {
     if (data.object === "error") return data;
   }
   return event.name === "error" ? (data ?? {}) : undefined;
-}
-
-/** vLLM ends the streams it gives up, at SIGTERM for one, with the reason "abort" or "error" and then as if all were well. */
-function isBrokenOff({ finish_reason: reason }: JsonObject): boolean {
-  return reason === "abort" || reason === "error";
 }
 
 function isFinished(choice: JsonObject): boolean {
