@@ -1,7 +1,10 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
+import type * as Zlib from "node:zlib";
 import { gzipSync } from "node:zlib";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   COMPLETION,
   code,
@@ -20,6 +23,14 @@ import { expectIdle, runGateway, startGateway } from "../support/test-gateway.ts
 import { until } from "../support/until.ts";
 
 const PATH = "/v1/chat/completions";
+
+/** Bodies that the balancer is about to decode: in here it does so when a test says, and not when it could. */
+const heldDecodings = vi.hoisted((): (() => void)[] => []);
+vi.mock("node:zlib", async (original) => {
+  const zlib = await original<typeof Zlib>();
+  const gunzip = (...args: Parameters<typeof zlib.gunzip>): void => void heldDecodings.push(() => zlib.gunzip(...args));
+  return { ...zlib, gunzip };
+});
 
 describe.each([
   { kind: "streamed", body: STREAMED_CHAT },
@@ -108,10 +119,20 @@ describe("a client that leaves", () => {
   it("while its body is being decoded costs no endpoint anything", async () => {
     const e1 = await startFake(hold);
     const gateway = await startGateway([e1]);
-    const body = gzipSync(JSON.stringify({ ...CHAT, padding: "a".repeat(40_000_000) }));
-    const client = send(`${gateway.listenUrl}${PATH}`, { body, headers: { "content-encoding": "gzip" } });
-    await once(client.request, "finish");
+    let gone: Promise<unknown> | undefined;
+    const watch = (message: unknown): void => {
+      gone ??= once((message as { readonly response: ServerResponse }).response, "close");
+    };
+    subscribe("http.server.request.start", watch);
+    onTestFinished(() => void unsubscribe("http.server.request.start", watch));
+    const client = send(`${gateway.listenUrl}${PATH}`, {
+      body: gzipSync(JSON.stringify(CHAT)),
+      headers: { "content-encoding": "gzip" },
+    });
+    await until(() => heldDecodings.length === 1);
     client.abort();
+    await gone;
+    for (const decode of heldDecodings) decode();
     await until(async () => (await gateway.outcomes()).client_closed === 1);
     expect(e1.calls).toHaveLength(0);
     await expectIdle(gateway);

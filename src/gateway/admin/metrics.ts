@@ -16,7 +16,10 @@ export interface EndedRequest {
   readonly tokens: AnswerTokens | undefined;
 }
 
-/** OpenTelemetry's advice for TTFT, in seconds, and beyond its last edge of 10 s: long prompts overflow it. */
+/**
+ * OpenTelemetry's advice for TTFT, in seconds, with 0.15, 0.2 and 0.35 between for a finer median, and beyond its last
+ * edge of 10 s: long prompts overflow it.
+ */
 const FIRST_TOKEN_SECONDS = [
   0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
 ];
