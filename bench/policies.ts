@@ -72,8 +72,8 @@ function quantile(values: readonly number[], q: number): number {
   return values.toSorted((a, b) => a - b)[Math.floor(q * values.length)] ?? Number.NaN;
 }
 
-/** The table of docs/policies/README.md. */
-function tableOf(comparisons: readonly Comparison[]): string {
+/** The table of docs/policies/README.md, as its source. */
+export function tableOf(comparisons: readonly Comparison[]): string {
   const head = ["Policy", "TTFT mean", "p50", "p99", "End to end, mean", "p99", "To the slowest"];
   const rows = comparisons.map(({ policy, shares, ...times }) => [
     policy,
@@ -82,7 +82,8 @@ function tableOf(comparisons: readonly Comparison[]): string {
     ),
     `${(100 * (shares.quarter ?? 0)).toFixed(0)} %`,
   ]);
-  return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
+  return [line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line)].join("\n");
 }
 
 function main(): void {

@@ -219,3 +219,69 @@ describe("of an engine with four slots, all taken", () => {
     expect(error(learned.prefill)).toBeLessThan(TOLERANCE);
   });
 });
+
+describe("of two engines twenty times apart, after one burst", () => {
+  const SCALES = new Map([
+    ["fast", 0.5],
+    ["slow", 10],
+  ]);
+  /** A busy event loop reads the first tokens of one step in two goes, more than a step of the fast engine apart. */
+  const GAP_MS = 5;
+  const READ_AT_ONCE = 20;
+
+  it("both factors of both are known within two", () => {
+    const random = seededRandom(1);
+    const endpoints = [...SCALES.keys()].map((id) => endpoint({ id }));
+    const balancer = createBalancer({ policy: "round_robin", endpoints });
+    const deliveries = new Deliveries();
+    let stepEndMs = 0;
+    let firstTokens = 0;
+    const deliver = (request: Request, generated: number, atMs: number): void => {
+      if (atMs !== stepEndMs) firstTokens = 0;
+      stepEndMs = atMs;
+      if (generated === 1) firstTokens++;
+      const seenMs = Math.max(request.lastSeenMs, atMs + (generated === 1 && firstTokens > READ_AT_ONCE ? GAP_MS : 0));
+      request.lastSeenMs = seenMs;
+      deliveries.at(seenMs, () => {
+        see(balancer, request.lease, 1, seenMs);
+        if (generated < request.outputTokens) return;
+        balancer.finish(request.lease, { kind: "completed", outputTokens: generated }, seenMs);
+      });
+    };
+    const engines = new Map(
+      [...SCALES].map(([id, scale]) => {
+        const profile = slowed(profileOf("llama8b-h100"), scale);
+        return [id, new EngineModel<Request>({ profile }, { token: deliver, finished: () => undefined })];
+      }),
+    );
+    for (let i = 0; i < 120; i++) {
+      const promptTokens = 50 + Math.floor(200 * random.next());
+      const profiled = requestProfile({ promptTokens, expectedOutputTokens: 40 });
+      const decision = balancer.decide(profiled, 0);
+      if (decision.kind !== "routed") throw new Error(decision.reason);
+      const { lease } = decision;
+      const request = { promptTokens, outputTokens: 40, blockHashes: [], lease, heldTokens: 0, lastSeenMs: 0 };
+      engines.get(lease.endpointId)?.submit(request, 0);
+    }
+    for (;;) {
+      const engineMs = Math.min(...[...engines.values()].map((engine) => engine.nextEventMs() ?? Infinity));
+      if (deliveries.nextMs === Infinity && engineMs === Infinity) break;
+      if (deliveries.nextMs <= engineMs) deliveries.run();
+      else for (const engine of engines.values()) if (engine.nextEventMs() === engineMs) engine.advance(engineMs);
+    }
+    for (const {
+      endpoint: { id },
+      speed,
+    } of balancer.members) {
+      const scale = SCALES.get(id) ?? Number.NaN;
+      expect(error(speed.decodeScale / scale), `decoding of ${id}`).toBeLessThan(error(2));
+      expect(error(speed.prefillScale / scale), `prefill of ${id}`).toBeLessThan(error(2));
+    }
+  });
+});
+
+function slowed(profile: EngineProfile, scale: number): EngineProfile {
+  const { maxBatchTokens, ...times } = profile.coefficients;
+  const slowedTimes = Object.fromEntries(Object.entries(times).map(([name, ms]) => [name, scale * ms]));
+  return { ...profile, coefficients: { ...(slowedTimes as typeof times), maxBatchTokens } };
+}

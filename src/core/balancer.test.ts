@@ -132,6 +132,22 @@ describe("a refusal", () => {
     });
   });
 
+  it("of a full pool shows each load against the line, and only of those that lack nothing but room", () => {
+    const balancer = createBalancer({
+      policy: "token_aware",
+      policyOptions: { horizonSeconds: 1 },
+      endpoints: ["a", "b", "down"].map((id) => endpoint({ id, tokensPerSecond: 100 })),
+    });
+    balancer.observe({ kind: "availability", endpointId: "down", availability: "down" });
+    routed(balancer, chat, 0);
+    routed(balancer, chat, 0);
+    const { chosen, explanation } = balancer.explain(chat, 0);
+    expect([chosen, explanation.reason]).toEqual([undefined, "no endpoint has room"]);
+    // 100 tokens and a tenth of 1,000 that wait, at 100 a second.
+    expect(explanation.considered.map(({ terms }) => terms?.load)).toEqual([2, 2]);
+    expect(balancer.decide(chat, 0)).toMatchObject({ kind: "refused", reason: "saturated", explanation });
+  });
+
   it("owns nothing: room is back as soon as the requests that have it end, round after round", () => {
     const balancer = createBalancer({
       policy: "token_aware",
@@ -377,6 +393,8 @@ describe("construction", () => {
 
   it("refuses an unknown policy and options that do not fit", () => {
     expect(() => balancerOf(["a"], "no_such")).toThrow("least_delay");
-    expect(() => createBalancer({ policy: "random", policyOptions: { nonsense: 1 }, endpoints: [] })).toThrow();
+    expect(() => createBalancer({ policy: "random", policyOptions: { nonsense: 1 }, endpoints: [] })).toThrow(
+      RangeError,
+    );
   });
 });

@@ -5,7 +5,7 @@ import { Flight, firstTokenDueMs } from "./flight.ts";
 import type { Availability } from "./health.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { OutputLengths } from "./output-lengths.ts";
-import { findPolicy } from "./policies/index.ts";
+import { createPolicy } from "./policies/index.ts";
 import type { Candidates, Policy } from "./policy.ts";
 import { type Member, Pool, refusalOf } from "./pool.ts";
 import { PromptRatios } from "./prompt-ratios.ts";
@@ -51,11 +51,10 @@ export class Balancer {
   /** Flights whose tokens are not seen. */
   readonly #unseen = new SlotList<Flight>();
 
-  /** @throws when the policy is unknown or its options do not fit; the message lists what would. */
+  /** @throws RangeError when the policy is unknown or its options do not fit; the message lists what would. */
   constructor(options: BalancerOptions) {
-    const definition = findPolicy(options.policy ?? "least_delay");
-    this.policyName = definition.name;
-    this.#policy = definition.create(definition.options.parse(options.policyOptions ?? {}));
+    this.policyName = options.policy ?? "least_delay";
+    this.#policy = createPolicy(this.policyName, options.policyOptions ?? {});
     this.#random = new PeekableRandom(options.random ?? seededRandom(1));
     this.#pool.setEndpoints(options.endpoints);
   }
@@ -148,12 +147,15 @@ export class Balancer {
   }
 
   #weigh(request: RequestProfile, nowMs: number, tried: readonly string[], random: Random): Weighed {
-    const { members, excluded } = this.#pool.eligible(request, tried, this.#policy);
+    const { members, full, excluded } = this.#pool.eligible(request, tried, this.#policy);
+    const context = { nowMs, random };
     if (!isNonEmpty(members)) {
-      const explanation = { policy: this.policyName, reason: "no endpoint can take it", considered: [], excluded };
-      return { chosen: undefined, explanation };
+      const [reason, considered] = isNonEmpty(full)
+        ? ["no endpoint has room", this.#policy.choose(request, full, context).considered]
+        : ["no endpoint can take it", []];
+      return { chosen: undefined, explanation: { policy: this.policyName, reason, considered, excluded } };
     }
-    const { chosen, reason, considered } = this.#policy.choose(request, members, { nowMs, random });
+    const { chosen, reason, considered } = this.#policy.choose(request, members, context);
     return {
       // Candidates are the pool's own members.
       chosen: chosen as Member,

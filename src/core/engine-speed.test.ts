@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decodeStepMs, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
-import { type DecodeStretch, EngineSpeed, SpeedScales } from "./engine-speed.ts";
+import { type DecodeStretch, EngineSpeed } from "./engine-speed.ts";
+import { SpeedPool } from "./speed-pool.ts";
 
 const STRETCH: DecodeStretch = {
   tokens: 10,
@@ -19,7 +20,7 @@ const PROMPT = { tokens: 2000, pairs: 2e6, sequences: 8, contextTokens: 8000 };
 const PROMPT_MS =
   prefillMs(PRIOR_COEFFICIENTS, 2000, 2e6) + decodeStepMs(PRIOR_COEFFICIENTS, 8, 8000) - PRIOR_COEFFICIENTS.weightsMs;
 
-function speed(pool: SpeedScales = new SpeedScales(), tokensPerSecond?: number): EngineSpeed {
+function speed(pool: SpeedPool = new SpeedPool(), tokensPerSecond?: number): EngineSpeed {
   return new EngineSpeed(pool, tokensPerSecond);
 }
 
@@ -59,7 +60,7 @@ describe("EngineSpeed", () => {
   });
 
   it("takes a new endpoint to be like its pool, and comes to know it by its own samples", () => {
-    const pool = new SpeedScales();
+    const pool = new SpeedPool();
     const slow = speed(pool);
     times(100, () => slow.observeDecode(STRETCH, 50 * STRETCH_MS));
     const fresh = speed(pool);
@@ -69,17 +70,77 @@ describe("EngineSpeed", () => {
     expect(slow.decodeScale).toBeGreaterThan(45);
   });
 
+  it("takes a new endpoint to be between the endpoints of a mixed pool, whichever of them is busier", () => {
+    const pool = new SpeedPool();
+    const [fast, slow] = [speed(pool), speed(pool)];
+    times(20, () => fast.observeDecode(STRETCH, STRETCH_MS));
+    times(400, () => slow.observeDecode(STRETCH, 25 * STRETCH_MS));
+    expect(speed(pool).decodeScale).toBeCloseTo(5, 6);
+  });
+
+  it("knows what a few samples show, however unlike the rest of the pool that is", () => {
+    const pool = new SpeedPool();
+    const [fast, slow] = [speed(pool), speed(pool)];
+    times(400, () => slow.observeDecode(STRETCH, 20 * STRETCH_MS));
+    times(8, () => fast.observeDecode(STRETCH, STRETCH_MS));
+    expect(fast.decodeScale).toBeLessThan(1.5);
+  });
+
+  it("takes prefill, before it is seen, to be to its own decoding as in the pool", () => {
+    const pool = new SpeedPool();
+    const ownMs = prefillMs(PRIOR_COEFFICIENTS, 2000, 2e6);
+    const seen = speed(pool);
+    times(64, () => seen.observeDecode(STRETCH, STRETCH_MS));
+    times(64, () => seen.observePrefill(PROMPT, 3 * ownMs + PROMPT_MS - ownMs));
+    const [slow, configured] = [speed(pool), speed(pool, speed().tokensPerSecond / 20)];
+    times(64, () => slow.observeDecode(STRETCH, 20 * STRETCH_MS));
+    expect(slow.prefillScale / slow.decodeScale).toBeCloseTo(3, 1);
+    expect(slow.prefillScale).toBeGreaterThan(50);
+    expect(configured.prefillScale).toBeGreaterThan(50);
+  });
+
+  it("believes no prompt that was done faster than one step, once its own steps are known", () => {
+    const engine = speed();
+    times(64, () => engine.observeDecode(STRETCH, 10 * STRETCH_MS));
+    const { samples, decodeScale, prefillScale } = engine;
+    engine.observePrefill({ ...PROMPT, tokens: 5580 }, 5.1);
+    expect([engine.samples, engine.decodeScale, engine.prefillScale]).toEqual([samples, decodeScale, prefillScale]);
+  });
+
+  it("believes no prefill that is more ahead of decoding than any hardware has it, but any that is behind", () => {
+    const engine = speed();
+    times(64, () => engine.observeDecode(STRETCH, 10 * STRETCH_MS));
+    const { samples } = engine;
+    engine.observePrefill({ ...PROMPT, tokens: 8000 }, 0.6 * STRETCH_MS);
+    expect(engine.samples).toBe(samples);
+    const stepMs = 10 * (decodeStepMs(PRIOR_COEFFICIENTS, 8, 8000) - PRIOR_COEFFICIENTS.weightsMs);
+    times(8, () => engine.observePrefill(PROMPT, 360 * prefillMs(PRIOR_COEFFICIENTS, 2000, 2e6) + stepMs));
+    expect(engine.prefillScale).toBeGreaterThan(150);
+  });
+
+  it("is forgotten by its pool when it leaves, and the last one's speed is believed of whoever comes next", () => {
+    const pool = new SpeedPool();
+    const [fast, slow] = [speed(pool), speed(pool)];
+    times(20, () => fast.observeDecode(STRETCH, STRETCH_MS));
+    times(20, () => slow.observeDecode(STRETCH, 25 * STRETCH_MS));
+    fast.leave();
+    expect(speed(pool).decodeScale).toBeCloseTo(25, 6);
+    slow.leave();
+    expect(slow.decodeScale).toBeCloseTo(25, 6);
+    expect(speed(pool).decodeScale).toBeCloseTo(25, 6);
+  });
+
   it("keeps its coefficients at hand until anything in the pool is observed", () => {
-    const pool = new SpeedScales();
+    const pool = new SpeedPool();
     const [one, other] = [speed(pool), speed(pool)];
     const before = one.coefficients;
     expect(one.coefficients).toBe(before);
     other.observeDecode(STRETCH, 3 * STRETCH_MS);
-    expect(one.coefficients.weightsMs).toBeCloseTo(3 * PRIOR_COEFFICIENTS.weightsMs, 9);
+    expect(one.coefficients.weightsMs).toBeCloseTo(3 * PRIOR_COEFFICIENTS.weightsMs, 1);
   });
 
   it("prefers a configured capacity, until it is taken back", () => {
-    const engine = speed(new SpeedScales(), 100);
+    const engine = speed(new SpeedPool(), 100);
     times(5, () => engine.observeDecode(STRETCH, 3 * STRETCH_MS));
     expect(engine.tokensPerSecond).toBe(100);
     engine.configure(undefined);
@@ -128,7 +189,7 @@ describe("EngineSpeed", () => {
   });
 
   it("finds its way down from a pool that made it look slow, by prefill alone", () => {
-    const pool = new SpeedScales();
+    const pool = new SpeedPool();
     const slow = speed(pool);
     times(100, () => slow.observeDecode(STRETCH, 50 * STRETCH_MS));
     times(100, () => slow.observePrefill(PROMPT, 50 * PROMPT_MS));
@@ -148,7 +209,7 @@ describe("EngineSpeed", () => {
 
   it("is as fast as its capacity was configured until it was seen, and what was seen from then on", () => {
     const capacity = speed().tokensPerSecond;
-    const engine = speed(new SpeedScales(), capacity / 5);
+    const engine = speed(new SpeedPool(), capacity / 5);
     expect(engine.decodeScale).toBeCloseTo(5, 9);
     expect(engine.prefillScale).toBeCloseTo(5, 9);
     times(64, () => engine.observeDecode(STRETCH, 2 * STRETCH_MS));
@@ -159,8 +220,7 @@ describe("EngineSpeed", () => {
   });
 
   it("goes back to its pool's speed while only others are seen, and to its own when it is seen again", () => {
-    const pool = new SpeedScales();
-    pool.endpoints = 2;
+    const pool = new SpeedPool();
     const [busy, idle] = [speed(pool), speed(pool)];
     times(100, () => idle.observeDecode(STRETCH, 8 * STRETCH_MS));
     times(500, () => busy.observeDecode(STRETCH, STRETCH_MS));

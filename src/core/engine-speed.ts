@@ -1,5 +1,5 @@
 import { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
-import { QuantileTracker } from "./quantile-tracker.ts";
+import { type Scale, type SpeedPool, SpeedScales } from "./speed-pool.ts";
 
 /** Prompts that were brought to their first tokens together. */
 export interface PrefillBatch {
@@ -29,23 +29,29 @@ export interface DecodeStretch {
  * factors, one for prefill and one for decoding. An endpoint nothing was seen of is taken to be as fast as
  * its capacity was configured, else like its pool; without that, the prior would make a new endpoint of a
  * slow fleet look fast and flood it. What was seen fades while the pool goes on being seen: an endpoint
- * that once was slow is believed to be ordinary again some time, is tried, and shows what it is now.
+ * that once was slow is believed to be fast again some time, is tried, and shows what it is now.
  */
 export class EngineSpeed {
-  readonly #scales: SpeedScales;
-  readonly #pool: SpeedScales;
+  readonly #scales = new SpeedScales();
+  readonly #pool: SpeedPool;
   #configuredTokensPerSecond: number | undefined;
   #coefficients: EngineCoefficients | undefined;
-  /** Observations of the pool that `#coefficients` was made of. */
-  #poolSamples = 0;
-  /** Observations of the pool when this endpoint was last seen. */
-  readonly #poolSamplesAtOwn = { decode: 0, prefill: 0 };
+  /** The pool's version that `#coefficients` was made of. */
+  #poolVersion = 0;
+  /** Observations of the pool when this endpoint was last seen, or joined. */
+  readonly #poolSamplesAtOwn: Record<Scale, number>;
 
   /** @param pool Shared by the endpoints of one pool; every observation reaches it too. */
-  constructor(pool: SpeedScales, configuredTokensPerSecond: number | undefined) {
-    this.#scales = new SpeedScales();
+  constructor(pool: SpeedPool, configuredTokensPerSecond: number | undefined) {
     this.#pool = pool;
     this.#configuredTokensPerSecond = configuredTokensPerSecond;
+    this.#poolSamplesAtOwn = { decode: pool.samples("decode"), prefill: pool.samples("prefill") };
+    pool.add(this.#scales);
+  }
+
+  /** The endpoint left its pool, which forgets it. */
+  leave(): void {
+    this.#pool.remove(this.#scales);
   }
 
   configure(tokensPerSecond: number | undefined): void {
@@ -55,12 +61,13 @@ export class EngineSpeed {
 
   /** How much slower than the prior decoding is. */
   get decodeScale(): number {
-    return Math.exp(this.#believedLog("decode", this.#configuredLog ?? this.#pool.decode.log));
+    return Math.exp(this.#decodeLog);
   }
 
   /** How much slower than the prior prefill is; as decoding until a prefill was seen. */
   get prefillScale(): number {
-    return this.#isPrefillUnseen ? this.decodeScale : Math.exp(this.#believedLog("prefill", this.#pool.prefill.log));
+    // What sets endpoints apart, the hardware, sets both apart: its own decoding tells more than others' prefill.
+    return Math.exp(this.#believedLog("prefill", this.#decodeLog + this.#pool.prefillOverDecodeLog));
   }
 
   /** Observations of this endpoint itself. */
@@ -70,9 +77,9 @@ export class EngineSpeed {
 
   /** The prior, scaled: what one iteration of this engine is believed to cost. Compute is what prefill shows. */
   get coefficients(): EngineCoefficients {
-    if (this.#coefficients === undefined || this.#poolSamples !== this.#pool.samples) {
+    if (this.#coefficients === undefined || this.#poolVersion !== this.#pool.version) {
       this.#coefficients = scaledPrior(this.decodeScale, this.prefillScale);
-      this.#poolSamples = this.#pool.samples;
+      this.#poolVersion = this.#pool.version;
     }
     return this.#coefficients;
   }
@@ -99,21 +106,25 @@ export class EngineSpeed {
 
   /**
    * A stretch of decoding took `observedMs`. Decoding is what prefill leaves of it, and says nothing when that
-   * is less than half, or when the batch was so large that compute set its pace.
+   * is less than half, or when the batch was so large that compute set its pace. False: it said nothing.
    */
-  observeDecode(stretch: DecodeStretch, observedMs: number): void {
+  observeDecode(stretch: DecodeStretch, observedMs: number): boolean {
     const { tokens, sequences, contextTokens, prefillTokens, prefillPairs, prefillSteps } = stretch;
     const priorDecodeMs = tokens * decodeStepMs(PRIOR_COEFFICIENTS, Math.max(1, sequences), contextTokens);
     const priorPrefillMs =
       prefillMs(PRIOR_COEFFICIENTS, prefillTokens, prefillPairs) - hiddenMs(prefillTokens, prefillSteps);
-    // Before a prefill was seen both scales are one.
-    const jointScale = observedMs / (priorDecodeMs + priorPrefillMs);
-    const prefillScale = this.#isPrefillUnseen ? jointScale : this.prefillScale;
+    // Before a prefill was seen here the two scales are taken to stand to each other as in the pool: one is unknown.
+    const prefillOverDecode = Math.exp(this.#pool.prefillOverDecodeLog);
+    const jointScale = observedMs / (priorDecodeMs + prefillOverDecode * priorPrefillMs);
+    const isPrefillUnseen = this.#scales.prefill.samples === 0;
+    const prefillScale = isPrefillUnseen ? prefillOverDecode * jointScale : this.prefillScale;
     const decodeMs = observedMs - prefillScale * priorPrefillMs;
     const scale = decodeMs / priorDecodeMs;
     const isDecodeBound =
       scale * PRIOR_COEFFICIENTS.weightsMs >= prefillScale * PRIOR_COEFFICIENTS.computeMs * sequences;
-    if (decodeMs > observedMs / 2 && isDecodeBound) this.#observe("decode", scale);
+    const isTelling = decodeMs > observedMs / 2 && isDecodeBound;
+    if (isTelling) this.#observe("decode", scale);
+    return isTelling;
   }
 
   /**
@@ -128,41 +139,49 @@ export class EngineSpeed {
     const ownMs = observedMs - decodeScale * steps * (priorStepMs - PRIOR_COEFFICIENTS.weightsMs);
     const computeMs = Math.max(this.prefillScale, decodeScale) * PRIOR_COEFFICIENTS.computeMs * tokens;
     const isComputeBound = computeMs > decodeScale * PRIOR_COEFFICIENTS.weightsMs * steps;
-    // No step is shorter than one that only decodes. Half of one leaves no doubt: the belief came from slower endpoints.
-    if (observedMs < (decodeScale * priorStepMs) / 2) this.#observe("decode", observedMs / priorStepMs);
-    else if (isComputeBound) this.#observe("prefill", ownMs / priorPrefillMs);
+    const isDecodeKnown = this.#weight("decode") >= POOL_WEIGHT;
+    // No step is shorter than one that only decodes. Half of one leaves no doubt: if the belief came from slower
+    // endpoints it is wrong, and if it is the endpoint's own, these prompts were done in a step that ended before.
+    if (observedMs < (decodeScale * priorStepMs) / 2) {
+      if (!isDecodeKnown) this.#observe("decode", observedMs / priorStepMs);
+      return;
+    }
+    const scale = ownMs / priorPrefillMs;
+    const isPossible = !isDecodeKnown || scale > decodeScale / MAX_PREFILL_LEAD;
+    if (isComputeBound && isPossible) this.#observe("prefill", scale);
   }
 
-  get #isPrefillUnseen(): boolean {
-    return this.#pool.prefill.samples === 0;
-  }
-
-  #observe(scale: "decode" | "prefill", value: number): void {
+  #observe(scale: Scale, value: number): void {
     if (!(value > 0)) return;
     // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
     if (this.#weight(scale) < POOL_WEIGHT && this.#fade(scale) < 0.5) this.#scales.forget(scale);
     this.#scales[scale].observe(value);
-    this.#pool[scale].observe(value);
-    this.#poolSamplesAtOwn[scale] = this.#pool[scale].samples;
+    this.#pool.observed(scale);
+    this.#poolSamplesAtOwn[scale] = this.#pool.samples(scale);
+  }
+
+  get #decodeLog(): number {
+    const fade = this.#fade("decode");
+    const expected = this.#configuredLog ?? this.#pool.decodeLog;
+    const hoped = (this.#configuredLog ?? this.#pool.fastestDecodeLog) - HOPE;
+    return this.#believedLog("decode", fade * expected + (1 - fade) * hoped);
   }
 
   /** The endpoint's own value, and what is believed without it, by what each weighs. */
-  #believedLog(scale: "decode" | "prefill", withoutIt: number): number {
-    const own = this.#scales[scale];
+  #believedLog(scale: Scale, withoutIt: number): number {
     const weight = this.#weight(scale);
-    const hope = own.samples === 0 ? 0 : HOPE * (1 - this.#fade(scale));
-    return (weight * own.log + POOL_WEIGHT * (withoutIt - hope)) / (weight + POOL_WEIGHT);
+    return (weight * this.#scales[scale].log + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
   }
 
   /** What its own value counts, in samples. */
-  #weight(scale: "decode" | "prefill"): number {
+  #weight(scale: Scale): number {
     return Math.min(this.#scales[scale].samples, MAX_OWN_WEIGHT) * this.#fade(scale);
   }
 
-  /** From 1, just seen, towards 0 while only others are seen. */
-  #fade(scale: "decode" | "prefill"): number {
-    const unseenFor = this.#pool[scale].samples - this.#poolSamplesAtOwn[scale];
-    return 2 ** (-unseenFor / (HALF_LIFE * this.#pool.endpoints));
+  /** From 1, just seen or new, towards 0 while only others are seen. */
+  #fade(scale: Scale): number {
+    const unseenFor = this.#pool.samples(scale) - this.#poolSamplesAtOwn[scale];
+    return 2 ** (-unseenFor / (HALF_LIFE * this.#pool.size));
   }
 
   get #configuredLog(): number | undefined {
@@ -171,57 +190,35 @@ export class EngineSpeed {
   }
 }
 
-/** The two factors that are learned. */
-export class SpeedScales {
-  /** How many endpoints these are the scales of. */
-  endpoints = 1;
-  #decode = new QuantileTracker(DECODE_QUANTILE);
-  #prefill = new QuantileTracker(PREFILL_QUANTILE);
-
-  get decode(): QuantileTracker {
-    return this.#decode;
-  }
-
-  get prefill(): QuantileTracker {
-    return this.#prefill;
-  }
-
-  /** Observations of both. */
-  get samples(): number {
-    return this.#decode.samples + this.#prefill.samples;
-  }
-
-  /** Begins anew. */
-  forget(scale: "decode" | "prefill"): void {
-    if (scale === "decode") this.#decode = new QuantileTracker(DECODE_QUANTILE);
-    else this.#prefill = new QuantileTracker(PREFILL_QUANTILE);
-  }
-}
-
-/** The median: gaps between tokens are late as often as early. */
-const DECODE_QUANTILE = 0.5;
-/** Below the median: a wait for a slot or for others' prefill only ever adds to a first token's time. */
-const PREFILL_QUANTILE = 0.35;
+/**
+ * A prefill scale below the decode scale over this is no engine's. The prior's hardware does about as much arithmetic
+ * per byte it reads as any, so that other hardware is slower at prefill than at decoding (processor cores by 30 times:
+ * no upper bound), and only a slow host that adds to each step turns that round, by some 4 times.
+ */
+const MAX_PREFILL_LEAD = 8;
 
 /** A batch and contexts of ordinary chat on a busy endpoint. */
 const CAPACITY_BATCH = 32;
 const CAPACITY_CONTEXT_TOKENS = 1024;
 
-/** What is believed of an endpoint without having seen it weighs as much as this many samples of its own. */
-const POOL_WEIGHT = 4;
+/**
+ * What is believed of an endpoint without having seen it weighs as much as this many samples of its own: one sample
+ * may be wild, while the endpoints of a mixed fleet differ by far more than the samples of one.
+ */
+const POOL_WEIGHT = 2;
 
-/** More samples of its own than this count no further: belief is then within 6 % of what was seen. */
+/** More samples of its own than this count no further: belief is then within 3 % of what was seen. */
 const MAX_OWN_WEIGHT = 64;
 
 /**
  * In samples that each endpoint of the pool gave on the mean since the last of this one. From full weight it takes
- * four half-lives for the pool to weigh as much; then one request is risked on an endpoint believed to be slow.
+ * five half-lives for the pool to weigh as much; then one request is risked on an endpoint believed to be slow.
  */
-const HALF_LIFE = 250;
+const HALF_LIFE = 200;
 
 /**
- * An endpoint long unseen is hoped to be faster than its pool by this much, as a logarithm: at the same speed it
- * would never be the best of an idle fleet, and never be tried.
+ * An endpoint long unseen is hoped to be faster than the fastest of its pool by this much, as a logarithm: at the same
+ * speed it would never be the best of an idle fleet, and never be tried.
  */
 const HOPE = 0.2;
 

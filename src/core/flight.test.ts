@@ -83,3 +83,22 @@ describe("a flight", () => {
     expect(place.member.account.requests).toBe(0);
   });
 });
+
+describe("a request's tokens", () => {
+  const STEP_MS = 30;
+
+  it.each([
+    ["one by one", [1]],
+    ["some at a time", [4]],
+    ["unevenly, or none with a chunk", [3, 0, 2, 0, 0, 1]],
+    ["late, as the engine counts them, after the chunks that brought them", [0, 0, 0, 0, 20]],
+  ])("teach the same speed when they are told %s", (_, pattern) => {
+    const place = new Place();
+    const flight = place.fly(requestProfile({ promptTokens: 1, expectedOutputTokens: 2000 }), 0);
+    flight.firstToken(0);
+    const callMs = (STEP_MS * pattern.reduce((sum, tokens) => sum + tokens, 0)) / pattern.length;
+    const calls = (2000 * STEP_MS) / callMs;
+    for (let call = 0; call < calls; call++) flight.progress(pattern[call % pattern.length] ?? 0, (call + 1) * callMs);
+    expect(Math.abs(Math.log(place.member.speed.decodeStepMs(1, 1000) / STEP_MS))).toBeLessThan(0.1);
+  });
+});

@@ -4,7 +4,7 @@ export type { Decision, Exclusion, Explanation, Outcome, RefusalReason, Refused,
 export { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
 export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
-export { type DecodeStretch, EngineSpeed, type PrefillBatch, SpeedScales } from "./engine-speed.ts";
+export { type DecodeStretch, EngineSpeed, type PrefillBatch } from "./engine-speed.ts";
 export {
   type Availability,
   DEFAULT_HEALTH_OPTIONS,
@@ -36,3 +36,4 @@ export { type Random, seededRandom } from "./random.ts";
 export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
 export { leastBy, sample } from "./select.ts";
 export { SlotList, type Slotted } from "./slot-list.ts";
+export { SpeedPool } from "./speed-pool.ts";

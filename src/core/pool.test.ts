@@ -70,6 +70,21 @@ describe("membership", () => {
     expect(member(pool, "a").availability).toBe("unknown");
   });
 
+  it.each([
+    ["left", [{ id: "slow" }]],
+    ["became another server", [{ id: "slow" }, { id: "fast", url: "http://new" }]],
+  ])("believes nothing more of a newcomer because of an endpoint that %s", (_, endpoints) => {
+    const pool = poolOf({ id: "slow" }, { id: "fast" });
+    const stretch = { tokens: 10, sequences: 1, contextTokens: 1, prefillTokens: 0, prefillPairs: 0, prefillSteps: 0 };
+    const slowMs = 100 * member(pool, "slow").speed.decodeStepMs(1, 1);
+    for (let i = 0; i < 20; i++) {
+      member(pool, "fast").speed.observeDecode(stretch, slowMs / 20);
+      member(pool, "slow").speed.observeDecode(stretch, slowMs);
+    }
+    pool.setEndpoints([...endpoints, { id: "newcomer" }].map(endpoint));
+    expect(member(pool, "newcomer").speed.decodeScale).toBeCloseTo(10, 6);
+  });
+
   it("refuses two endpoints of one id and stays as it was", () => {
     const pool = poolOf({ id: "a" });
     expect(() => pool.setEndpoints([endpoint({ id: "b" }), endpoint({ id: "b" })])).toThrow('the id "b"');

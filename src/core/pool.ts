@@ -1,12 +1,13 @@
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
-import { EngineSpeed, SpeedScales } from "./engine-speed.ts";
+import { EngineSpeed } from "./engine-speed.ts";
 import { type Availability, takesTraffic } from "./health.ts";
 import type { Account, Ledger } from "./ledger.ts";
 import type { Candidate, Policy } from "./policy.ts";
 import { PrefixIndex } from "./prefix-index.ts";
 import type { RequestProfile } from "./request.ts";
 import { SpeedObserver } from "./speed-observer.ts";
+import { SpeedPool } from "./speed-pool.ts";
 
 /** One endpoint in its pool, with everything known and learned of it. */
 export class Member implements Candidate {
@@ -23,10 +24,10 @@ export class Member implements Candidate {
   /** Undefined: not known yet, so it is tried with any model. */
   models: ReadonlySet<string> | undefined;
 
-  constructor(endpoint: Endpoint, account: Account, scales: SpeedScales) {
+  constructor(endpoint: Endpoint, account: Account, speeds: SpeedPool) {
     this.endpoint = endpoint;
     this.account = account;
-    this.speed = new EngineSpeed(scales, endpoint.tokensPerSecond);
+    this.speed = new EngineSpeed(speeds, endpoint.tokensPerSecond);
     this.observer = new SpeedObserver(account, this.speed);
     this.prefixes = new PrefixIndex(endpoint.kvCapacityTokens);
   }
@@ -45,13 +46,15 @@ export class Member implements Candidate {
 /** Who may take a request, and why the others may not. */
 export interface Eligibility {
   readonly members: readonly Member[];
+  /** Those excluded for want of room alone: what a policy says of them explains a saturated pool. */
+  readonly full: readonly Member[];
   readonly excluded: readonly { readonly endpoint: string; readonly why: Exclusion }[];
 }
 
 /** Ordered membership. Endpoints that stay keep everything learned about them. */
 export class Pool {
   readonly #ledger: Ledger;
-  readonly #scales = new SpeedScales();
+  readonly #speeds = new SpeedPool();
   #members: ReadonlyMap<string, Member> = new Map();
   #ordered: readonly Member[] = [];
 
@@ -74,28 +77,30 @@ export class Pool {
    * @throws RangeError when two of them have the same id, or a number is not one that can be meant.
    */
   setEndpoints(endpoints: readonly Endpoint[]): void {
+    checkIds(endpoints);
+    for (const endpoint of endpoints) checkNumbers(endpoint);
     const members = new Map<string, Member>();
-    for (const endpoint of endpoints) {
-      if (members.has(endpoint.id)) throw new RangeError(`two endpoints have the id "${endpoint.id}"`);
-      checkNumbers(endpoint);
-      members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint));
+    for (const endpoint of endpoints) members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint));
+    for (const [id, member] of this.#members) {
+      if (members.get(id) !== member) member.speed.leave();
+      if (!members.has(id)) this.#ledger.forget(id);
     }
-    for (const id of this.#members.keys()) if (!members.has(id)) this.#ledger.forget(id);
     this.#members = members;
     this.#ordered = [...members.values()];
-    this.#scales.endpoints = members.size;
   }
 
-  /** Every member is in one of the two lists. */
+  /** Every member is either in `members` or excluded. */
   eligible(request: RequestProfile, tried: readonly string[], policy: Pick<Policy, "hasRoom">): Eligibility {
     const members: Member[] = [];
+    const full: Member[] = [];
     const excluded: { endpoint: string; why: Exclusion }[] = [];
     for (const member of this.#ordered) {
       const why = exclusionOf(member, request, tried, policy);
       if (why === undefined) members.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why });
+      if (why === "no_room") full.push(member);
     }
-    return { members, excluded };
+    return { members, full, excluded };
   }
 
   #keep(endpoint: Endpoint): Member | undefined {
@@ -108,11 +113,18 @@ export class Pool {
   }
 
   #add(endpoint: Endpoint): Member {
-    return new Member(endpoint, this.#ledger.account(endpoint.id), this.#scales);
+    return new Member(endpoint, this.#ledger.account(endpoint.id), this.#speeds);
   }
 }
 
-/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
+function checkIds(endpoints: readonly Endpoint[]): void {
+  const seen = new Set<string>();
+  for (const { id } of endpoints) {
+    if (seen.has(id)) throw new RangeError(`two endpoints have the id "${id}"`);
+    seen.add(id);
+  }
+}
+
 /** A configuration file was checked already; a caller of the library may have computed these. */
 function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens }: Endpoint): void {
   if (!Number.isFinite(weight) || weight < 0) {
@@ -124,6 +136,7 @@ function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens }: Endpoin
   }
 }
 
+/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
 function exclusionOf(
   member: Member,
   request: RequestProfile,

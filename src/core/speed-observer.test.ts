@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { costOf } from "./cost.ts";
 import { decodeStepMs, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
-import { EngineSpeed, SpeedScales } from "./engine-speed.ts";
+import { EngineSpeed } from "./engine-speed.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { requestProfile } from "./request.ts";
 import { SpeedObserver } from "./speed-observer.ts";
+import { SpeedPool } from "./speed-pool.ts";
 
 /** An endpoint whose requests a test moves by hand. */
 class Bench {
   readonly #ledger = new Ledger();
   readonly account = this.#ledger.account("a");
-  readonly speed = new EngineSpeed(new SpeedScales(), undefined);
+  readonly speed = new EngineSpeed(new SpeedPool(), undefined);
   readonly observer = new SpeedObserver(this.account, this.speed);
 
   open(promptTokens: number, nowMs: number): Lease {
@@ -71,6 +72,24 @@ describe("prefill", () => {
     bench.settle(5000);
     expect(bench.speed.samples).toBe(1);
     expect(bench.speed.prefillScale).toBeCloseTo(2, 1);
+  });
+
+  it("is timed together where the first tokens of a long iteration are some steps of a fast engine apart", () => {
+    const bench = new Bench();
+    const leases = Array.from({ length: 8 }, () => bench.open(1000, 0));
+    const tookMs = 10 * prefillMs(PRIOR_COEFFICIENTS, 8000, 8 * (1000 ** 2 / 2));
+    for (const [i, lease] of leases.entries()) bench.firstToken(lease, tookMs + (i < 3 ? 0 : 20));
+    bench.settle(10_000);
+    expect(bench.speed.samples).toBe(1);
+    expect(bench.speed.prefillScale).toBeCloseTo(10, 0);
+  });
+
+  it("is timed apart where a second iteration followed the first", () => {
+    const bench = new Bench();
+    const leases = Array.from({ length: 4 }, () => bench.open(8000, 0));
+    for (const [i, lease] of leases.entries()) bench.firstToken(lease, (i + 1) * 400);
+    bench.settle(10_000);
+    expect(bench.speed.samples).toBe(4);
   });
 
   it("allows for half of the step that was under way", () => {

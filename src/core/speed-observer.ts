@@ -18,6 +18,8 @@ export interface DecodeTimer {
 /** Prompts whose first tokens came together: they shared the engine's time, and only together tell what it took. */
 interface Batch {
   readonly startMs: number;
+  /** First tokens: the first that came and the last. */
+  readonly firstMs: number;
   lastMs: number;
   tokens: number;
   pairs: number;
@@ -53,7 +55,7 @@ export class SpeedObserver {
   prefilled(lease: Lease, nowMs: number): void {
     this.#settle(nowMs);
     const isNewStep = this.#batch === undefined;
-    this.#batch ??= this.#batchFrom(lease);
+    this.#batch ??= this.#batchFrom(lease, nowMs);
     const batch = this.#batch;
     batch.lastMs = nowMs;
     batch.tokens += lease.cost.prefillTokens;
@@ -123,13 +125,14 @@ export class SpeedObserver {
     this.#doneSteps += steps;
   }
 
-  #batchFrom({ openedAtMs }: Lease): Batch {
+  #batchFrom({ openedAtMs }: Lease, nowMs: number): Batch {
     const { runningRequests, contextTokens, prefillSinceMs } = this.#account;
     const stepMs = runningRequests === 0 ? 0 : this.#speed.decodeStepMs(runningRequests, contextTokens);
     return {
       // A newcomer waits for the step in progress, half of it on the mean.
       startMs: prefillSinceMs > openedAtMs ? prefillSinceMs : openedAtMs + stepMs / 2,
-      lastMs: openedAtMs,
+      firstMs: nowMs,
+      lastMs: nowMs,
       tokens: 0,
       pairs: 0,
       sequences: runningRequests,
@@ -138,12 +141,18 @@ export class SpeedObserver {
     };
   }
 
-  /** Uses the last batch once it is clear that nobody else belongs to it. */
+  /**
+   * Uses the last batch once it is clear that nobody else belongs to it: half a decode step has passed without one,
+   * and that is not just a belief, since it also is a good part of the time that the batch itself took. A step of
+   * seconds hands out its first tokens over more than half a decode step of an engine that is believed to be fast.
+   */
   #settle(nowMs: number): void {
     const batch = this.#batch;
     if (batch === undefined) return;
-    const { startMs, lastMs, sequences, contextTokens } = batch;
+    const { startMs, firstMs, lastMs, sequences, contextTokens } = batch;
     if (nowMs - lastMs < this.#speed.decodeStepMs(sequences, contextTokens) / 2) return;
+    // Since the first of them, so that a batch ends however steadily others follow.
+    if (nowMs - firstMs < SPREAD * (firstMs - startMs)) return;
     this.#batch = undefined;
     if (batch.isClean) this.#speed.observePrefill(batch, lastMs - startMs);
   }
@@ -151,7 +160,6 @@ export class SpeedObserver {
   /** False: too short, or too soon after another to say anything new: the streams of an endpoint share its steps. */
   #observe(timer: DecodeTimer, tokens: number, observedMs: number, nowMs: number): boolean {
     if (tokens < STRETCH_TOKENS || nowMs - this.#observedAtMs < STRETCH_MS) return false;
-    this.#observedAtMs = nowMs;
     const stretch = {
       tokens,
       sequences: timer.sequences / timer.tokens,
@@ -160,7 +168,8 @@ export class SpeedObserver {
       prefillPairs: this.#donePairs - timer.donePairs,
       prefillSteps: this.#doneSteps - timer.doneSteps,
     };
-    this.#speed.observeDecode(stretch, observedMs);
+    // One that told nothing must not keep the next one from being looked at: after a burst there may be no more.
+    if (this.#speed.observeDecode(stretch, observedMs)) this.#observedAtMs = nowMs;
     return true;
   }
 }
@@ -168,3 +177,6 @@ export class SpeedObserver {
 /** At least so many tokens and so long: then bursts of some tokens or of 50 ms blur the ends of a stretch by a fifth at most. */
 const STRETCH_TOKENS = 8;
 const STRETCH_MS = 250;
+
+/** First tokens of one step come within this share of the time it took: what is added wrongly blurs it by no more. */
+const SPREAD = 1 / 4;

@@ -1,11 +1,18 @@
+import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
-import { type Comparison, comparePolicies } from "../../bench/policies.ts";
+import { type Comparison, comparePolicies, tableOf } from "../../bench/policies.ts";
 
 describe("a fleet of unequal speed under heavy-tailed prompts", () => {
   let comparisons: readonly Comparison[] = [];
 
   beforeAll(() => {
     comparisons = comparePolicies();
+  });
+
+  it("fares as docs/policies/README.md says, to the millisecond", () => {
+    const page = readFileSync(new URL("../../docs/policies/README.md", import.meta.url), "utf8");
+    const [table] = /^\| Policy \| TTFT mean .*(?:\n\|.*)*/m.exec(page) ?? [];
+    expect(table).toBe(tableOf(comparisons));
   });
 
   it.each(["token_aware", "least_delay"])("serves faster under %s than under rules that count requests", (name) => {

@@ -1,4 +1,4 @@
-import type { PolicyDefinition } from "../policy.ts";
+import type { Policy, PolicyDefinition } from "../policy.ts";
 import { leastConnections } from "./least-connections.ts";
 import { leastDelay } from "./least-delay.ts";
 import { powerOfTwo } from "./power-of-two.ts";
@@ -30,4 +30,16 @@ export function findPolicy(name: string): PolicyDefinition {
     throw new RangeError(`unknown policy "${name}"; known policies: ${known}`);
   }
   return found;
+}
+
+/** The policy `name` with `options`. @throws RangeError when either is wrong; the message says what would be right. */
+export function createPolicy(name: string, options: unknown): Policy {
+  const definition = findPolicy(name);
+  const parsed = definition.options.safeParse(options);
+  if (parsed.success) return definition.create(parsed.data);
+  const problems = parsed.error.issues.map(({ path, message }) => {
+    // "Too small: expected ...": the first half says nothing that the second does not.
+    return `${["policyOptions", ...path].join(".")}: ${message.replace(/^.*?: (?=expected )/, "")}`;
+  });
+  throw new RangeError(`policy "${name}": ${problems.join("; ")}`);
 }
