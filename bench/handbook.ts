@@ -105,7 +105,7 @@ function pin(balancer: Balancer, endpoints: readonly Endpoint[], id: string, req
 
 function route(balancer: Balancer, request: RequestProfile, tried: readonly string[] = []): Routed {
   const decision = balancer.decide(request, 0, tried);
-  if (decision.kind !== "routed") throw new Error(`refused: ${decision.reason}`);
+  if (decision.kind !== "routed") throw new Error(decision.kind);
   return decision;
 }
 

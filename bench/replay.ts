@@ -3,12 +3,11 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { findPolicy, policyDefinitions } from "../src/core/index.ts";
-import { PROFILE, SPEEDS } from "./replay/fleet.ts";
 import { type ReplayResult, replayText } from "./replay/report.ts";
-import { type PolicyResult, type ReplayPlan, replayPolicy } from "./replay/run.ts";
-import { readTrace } from "./replay/trace.ts";
+import { type PolicyResult, PROFILE, type ReplayPlan, replayPolicy, SPEEDS } from "./replay/run.ts";
 import { host } from "./support/host.ts";
 import { ROOT } from "./support/install.ts";
+import { readTrace } from "./support/read-trace.ts";
 
 /** Beside the repository, never in it. */
 const DEFAULT_TRACE = join(ROOT, "..", "shared", "traces", "azure-2023-conv.csv");
@@ -50,7 +49,7 @@ async function main(): Promise<void> {
 async function replayAll(plan: ReplayPlan): Promise<PolicyResult[]> {
   const results: PolicyResult[] = [];
   for (const policy of policyNames()) {
-    process.stderr.write(`replaying ${plan.trace.length} requests under ${policy}\n`);
+    process.stderr.write(`replaying ${plan.trace.arrivals.length} requests under ${policy}\n`);
     results.push(await replayPolicy(plan, policy));
   }
   return results;

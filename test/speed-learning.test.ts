@@ -11,6 +11,8 @@ import {
   seededRandom,
 } from "../src/core/index.ts";
 import { EngineModel, type EngineProfile, engineProfile } from "../src/sim/index.ts";
+import { routedNow } from "./support/decisions.ts";
+import { Deliveries } from "./support/deliveries.ts";
 
 /** An 8B model on processor cores: some fifty times slower than the prior, and compute-bound from a few hundred tokens. */
 const CPU: EngineProfile = {
@@ -103,9 +105,7 @@ function learn({ profile, load, isStreaming = true, coalescing = 0, burstMs = 0 
       balancer.tick(nowMs);
       const [promptTokens, outputTokens] = sizes(random.next(), random.next(), random.next());
       const profiled = requestProfile({ promptTokens, expectedOutputTokens: OUTPUT_TOKENS, isStreaming });
-      const decision = balancer.decide(profiled, nowMs);
-      if (decision.kind !== "routed") throw new Error(decision.reason);
-      const { lease } = decision;
+      const { lease } = routedNow(balancer, profiled, nowMs);
       const request = { promptTokens, outputTokens, blockHashes: [], lease, heldTokens: 0, lastSeenMs: 0 };
       deliveries.at(nowMs + 1, () => engine.submit(request, nowMs + 1));
     }
@@ -156,25 +156,6 @@ function profileOf(name: string): EngineProfile {
   const profile = engineProfile(name);
   if (profile === undefined) throw new RangeError(name);
   return profile;
-}
-
-/** Things to do at times to come, in order of time and then of asking. */
-class Deliveries {
-  readonly #queue: { readonly atMs: number; readonly act: () => void }[] = [];
-
-  get nextMs(): number {
-    return this.#queue[0]?.atMs ?? Number.POSITIVE_INFINITY;
-  }
-
-  at(atMs: number, act: () => void): void {
-    let place = this.#queue.length;
-    while (place > 0 && (this.#queue[place - 1]?.atMs ?? 0) > atMs) place--;
-    this.#queue.splice(place, 0, { atMs, act });
-  }
-
-  run(): void {
-    this.#queue.shift()?.act();
-  }
 }
 
 const error = (ratio: number): number => Math.abs(Math.log(ratio));
@@ -257,9 +238,7 @@ describe("of two engines twenty times apart, after one burst", () => {
     for (let i = 0; i < 120; i++) {
       const promptTokens = 50 + Math.floor(200 * random.next());
       const profiled = requestProfile({ promptTokens, expectedOutputTokens: 40 });
-      const decision = balancer.decide(profiled, 0);
-      if (decision.kind !== "routed") throw new Error(decision.reason);
-      const { lease } = decision;
+      const { lease } = routedNow(balancer, profiled, 0);
       const request = { promptTokens, outputTokens: 40, blockHashes: [], lease, heldTokens: 0, lastSeenMs: 0 };
       engines.get(lease.endpointId)?.submit(request, 0);
     }

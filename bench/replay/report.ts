@@ -1,7 +1,6 @@
 import { type Host, hostText } from "../support/host.ts";
 import { figure, textTable } from "../support/table.ts";
-import { PROFILE, SPEEDS } from "./fleet.ts";
-import type { PolicyResult } from "./run.ts";
+import { type PolicyResult, PROFILE, SPEEDS } from "./run.ts";
 
 /** The whole replay; `--json` prints exactly this. */
 export interface ReplayResult {

@@ -4,7 +4,7 @@ import { formatTable } from "./report.ts";
 
 /** An explanation as people read it: the request, the candidates, who was left out, and the verdict. */
 export function formatExplanation(answer: ExplainAnswer): string {
-  const { pool, model, profile, policy, chosen, reason } = answer;
+  const { pool, model, profile, policy, chosen, wouldHold, reason } = answer;
   const session = profile.sessionKey === undefined ? "no session" : `session ${profile.sessionKey}`;
   const verdict = chosen === undefined ? "no endpoint" : chosen;
   return [
@@ -15,6 +15,7 @@ export function formatExplanation(answer: ExplainAnswer): string {
     answer.considered.length > 0 ? candidateTable(answer) : "",
     ...answer.excluded.map(({ endpoint, why }) => `  ${endpoint} is no candidate: ${why.replaceAll("_", " ")}\n`),
     `\n${verdict}: ${reason}\n`,
+    wouldHold ? `would be held for ${verdict} until it can begin\n` : "",
   ].join("");
 }
 

@@ -167,6 +167,12 @@ describe("evenkeel serve", () => {
     });
   });
 
+  it("does not start when it is to record to a file that cannot be written", async () => {
+    const file = "/nowhere/traffic.jsonl";
+    const args = ["serve", "--endpoint", "a:1", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--record", file];
+    expect(await evenkeel(args)).toMatchObject({ code: 1, errors: `error: cannot record to ${file}: ENOENT\n` });
+  });
+
   it("shows every setting of the configuration that a flag can hold", async () => {
     const { output } = await evenkeel(["serve", "--help"]);
     for (const flag of ["--endpoint <url>", "--timeouts-first-byte <duration|off>", "--log-level <level>"]) {
@@ -221,6 +227,7 @@ describe("evenkeel explain", () => {
     expect(JSON.parse(output)).toMatchObject({
       model: "m",
       policy: "round_robin",
+      wouldHold: false,
       considered: [{ endpoint: "a:1" }, { endpoint: "b:1" }],
     });
   });
@@ -255,6 +262,7 @@ describe("evenkeel explain", () => {
           policy: "least_delay",
           reason: "least delay to it and to the others",
           chosen: "a:1",
+          wouldHold: true,
           considered: [
             { endpoint: "a:1", score: 12.3456, terms: { decode: 2 }, cachedTokens: 256 },
             { endpoint: "b:1", score: 1234.56, terms: { decode: 30, stall: 0.5 }, cachedTokens: 0 },
@@ -287,6 +295,7 @@ describe("evenkeel explain", () => {
         c:1 is no candidate: auth failed
 
       a:1: least delay to it and to the others
+      would be held for a:1 until it can begin
       "
     `);
   });

@@ -6,6 +6,7 @@ import { engineCommand } from "./engine.ts";
 import { explainCommand } from "./explain.ts";
 import { EXIT } from "./report.ts";
 import { serveCommand } from "./serve.ts";
+import { simulateCommand } from "./simulate/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Runs a command line, without the program's own name. @returns the exit code. */
@@ -18,7 +19,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     .description("Load balancer for LLM inference: sends each request where it is done soonest.")
     .version(packageVersion(), "--version", "Print the version.")
     .addHelpText("after", EXAMPLES);
-  for (const create of [serveCommand, checkCommand, explainCommand, engineCommand, demoCommand]) {
+  for (const create of [serveCommand, checkCommand, explainCommand, engineCommand, demoCommand, simulateCommand]) {
     program.addCommand(create(terminal, done));
   }
   for (const command of [program, ...program.commands]) adapt(command, terminal);
@@ -36,6 +37,7 @@ Examples:
   evenkeel serve --endpoint http://10.0.0.7:8000 --endpoint http://10.0.0.8:8000
   evenkeel check --config evenkeel.yaml
   evenkeel demo
+  evenkeel simulate
 
 evenkeel <command> --help shows the options of a command.`;
 

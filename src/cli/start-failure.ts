@@ -1,5 +1,8 @@
-/** Why listening failed, in words; an error that is not about an address is thrown on. */
+import { RecordingError } from "../runtime/index.ts";
+
+/** Why a start failed, in words; an error that is about neither an address nor a recording is thrown on. */
 export function startFailure(error: unknown): string {
+  if (error instanceof RecordingError) return error.message;
   if (!isListenError(error)) throw error;
   return `cannot listen on ${placeOf(error)}: ${REASONS[error.code] ?? error.message}`;
 }

@@ -1,4 +1,4 @@
-import type { Endpoint, EngineKind } from "../core/index.ts";
+import type { Endpoint, EngineKind, HoldingLimits } from "../core/index.ts";
 import type { Secret } from "./secret.ts";
 
 /** The validated configuration of a balancer: every default filled in, every name resolved, nothing left to check. */
@@ -19,6 +19,8 @@ export interface Config {
   readonly health: HealthConfig;
   /** How many endpoints one request may be tried on, the first included. */
   readonly attempts: number;
+  /** Undefined: nothing is recorded. */
+  readonly recording: RecordingConfig | undefined;
 }
 
 /** A TCP address to listen on. */
@@ -53,6 +55,8 @@ export interface PoolConfig {
   /** Further names clients may use, and the model each stands for. */
   readonly aliases: ReadonlyMap<string, string>;
   readonly policy: PolicyConfig;
+  /** How many requests its balancer holds back, and how long. */
+  readonly holding: HoldingLimits;
   /** At least one. */
   readonly endpoints: readonly EndpointConfig[];
 }
@@ -95,6 +99,13 @@ export interface Timeouts {
   readonly upstreamKeepAliveMs: number;
   /** How long running requests may take to finish once the balancer was told to stop. */
   readonly drainMs: number | undefined;
+}
+
+/** Where requests are recorded for `evenkeel simulate`. */
+export interface RecordingConfig {
+  readonly file: string;
+  /** Size of the file at which recording ends. */
+  readonly maxBytes: number;
 }
 
 export interface HealthConfig {

@@ -5,6 +5,7 @@ export type {
   ListenAddress,
   LogConfig,
   PoolConfig,
+  RecordingConfig,
 } from "./config.ts";
 export { type Setting, settingsOf, valuesOf } from "./declaration.ts";
 export type { Environment } from "./interpolation.ts";

@@ -1,11 +1,15 @@
 import { z } from "zod";
-import { ENGINE_KINDS } from "../core/index.ts";
+import { ENGINE_KINDS, type HoldingLimits } from "../core/index.ts";
 import type { EndpointConfig, PolicyConfig, PoolConfig } from "./config.ts";
 import { type EndpointLocation, endpointUrl } from "./endpoint-url.ts";
 import { Secret } from "./secret.ts";
+import { poolHolding } from "./sections.ts";
 
-/** A pool as written: its policy may be left to the default. */
-export type WrittenPool = Omit<PoolConfig, "policy"> & { readonly policy: PolicyConfig | undefined };
+/** A pool as written: what it leaves out is what all pools have. */
+export interface WrittenPool extends Omit<PoolConfig, "policy" | "holding"> {
+  readonly policy: PolicyConfig | undefined;
+  readonly holding: Partial<HoldingLimits>;
+}
 
 /** A model by the name clients and engines use for it. */
 export const modelName: z.ZodType<string> = text(/^\S(.*\S)?$/, "a model name").meta({ value: "model" });
@@ -82,6 +86,10 @@ export function poolMapping(policy: z.ZodType<PolicyConfig>): z.ZodType<WrittenP
         .describe("Models it answers for; absent: those its endpoints report."),
       aliases: aliases.prefault({}).describe("Further names clients may use, each with its model."),
       policy: policy.optional().describe("Its policy; absent: the policy above."),
+      holding: poolHolding
+        .prefault({})
+        .describe("Its own bounds, as many as it has; absent: those of `holding`.")
+        .meta({ value: "mapping" }),
     })
     .transform(({ models, policy, ...pool }) => ({ ...pool, models, policy }));
 }

@@ -68,14 +68,22 @@ describe("a configuration", () => {
                 "weight": 1,
               },
             ],
+            "holding": {
+              "maxBytes": 268435456,
+              "maxRequests": 4096,
+              "maxWaitMs": 120000,
+            },
             "models": undefined,
             "name": "default",
             "policy": {
               "name": "least_delay",
-              "options": {},
+              "options": {
+                "lateBinding": true,
+              },
             },
           },
         ],
+        "recording": undefined,
         "sessionKey": undefined,
         "timeouts": {
           "connectMs": 2000,
@@ -135,6 +143,32 @@ pools:
       { name: "round_robin", options: {} },
       { name: "token_aware", options: { prefillWeight: 0.1, decodeWeight: 1, line: 0.95, horizonSeconds: 1 } },
     ]);
+  });
+
+  it("gives pools the bounds of holding at the top unless they have their own, one by one", () => {
+    const { pools } = configOf({
+      file: file(`
+holding: { maxRequests: 100 }
+pools:
+  - { name: small, models: [s], endpoints: [a:1] }
+  - { name: large, models: [l], endpoints: [b:1], holding: { maxWait: 10s } }
+  - { name: other, models: [o], endpoints: [c:1], holding: { maxRequests: 0, maxBytes: 1MiB } }
+`),
+    });
+    expect(pools.map(({ holding }) => holding)).toEqual([
+      { maxRequests: 100, maxBytes: 2 ** 28, maxWaitMs: 120_000 },
+      { maxRequests: 100, maxBytes: 2 ** 28, maxWaitMs: 10_000 },
+      { maxRequests: 0, maxBytes: 2 ** 20, maxWaitMs: 120_000 },
+    ]);
+  });
+
+  it("records only where it is told a file", () => {
+    const endpoints = { "--endpoint": ["a:1"] };
+    expect(configOf({ flags: { ...endpoints, "--recording-max-bytes": "1MB" } }).recording).toBeUndefined();
+    expect(configOf({ flags: { ...endpoints, "--record": "traffic.jsonl" } }).recording).toEqual({
+      file: "traffic.jsonl",
+      maxBytes: 2 ** 30,
+    });
   });
 
   it("accepts every form of an endpoint", () => {

@@ -7,7 +7,7 @@ import { passthroughPath } from "./passthrough-path.ts";
 import { policyChoice } from "./policy-choice.ts";
 
 import { aliases, endpointEntry, modelName, poolMapping } from "./pool-schema.ts";
-import { health, limits, log, timeouts } from "./sections.ts";
+import { health, holding, limits, log, recording, timeouts } from "./sections.ts";
 import { sessionKeySource } from "./session-key-source.ts";
 import { isMapping } from "./written.ts";
 
@@ -67,16 +67,23 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
         .describe("How many endpoints a request may be tried on, the first included."),
       timeouts,
       limits,
+      holding,
       health,
+      recording,
       log,
     })
     .superRefine(crossCheck, { when: ({ value }) => isMapping(value) })
-    .transform(({ policy, endpoints = [], models, aliases = new Map(), pools, ...settings }): Config => {
-      const written = pools ?? [{ name: "default", models, aliases, policy, endpoints }];
+    .transform(({ policy, holding, endpoints = [], models, aliases = new Map(), pools, ...settings }): Config => {
+      const written = pools ?? [{ name: "default", models, aliases, policy, holding, endpoints }];
       return {
         ...settings,
         sessionKey: settings.sessionKey,
-        pools: written.map((pool) => ({ ...pool, policy: pool.policy ?? policy })),
+        recording: settings.recording,
+        pools: written.map((pool) => ({
+          ...pool,
+          policy: pool.policy ?? policy,
+          holding: { ...holding, ...pool.holding },
+        })),
       };
     });
 }

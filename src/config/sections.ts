@@ -1,6 +1,15 @@
 import { z } from "zod";
+import { DEFAULT_HOLDING_LIMITS, type HoldingLimits } from "../core/index.ts";
 import { byteSize } from "./byte-size.ts";
-import { type HealthConfig, type Limits, LOG_FORMATS, LOG_LEVELS, type LogConfig, type Timeouts } from "./config.ts";
+import {
+  type HealthConfig,
+  type Limits,
+  LOG_FORMATS,
+  LOG_LEVELS,
+  type LogConfig,
+  type RecordingConfig,
+  type Timeouts,
+} from "./config.ts";
 import { duration, durationOrOff } from "./duration.ts";
 
 /** Most front ends keep idle connections for 60 s: closing ours earlier would answer their next request with a reset. */
@@ -46,6 +55,54 @@ export const limits: z.ZodType<Limits> = z
   })
   .prefault({})
   .describe("How large a request may be.");
+
+const heldRequests = z
+  .int()
+  .min(0)
+  .describe("How many may be held at a time; further ones are sent at once, so that 0 holds none.");
+
+const heldBytes = byteSize.describe(
+  "What their bodies may take in memory together; what does not fit is sent at once.",
+);
+
+const longestHold = duration.describe("After this a request is sent though its endpoint has no room.");
+
+export const holding: z.ZodType<HoldingLimits> = z
+  .strictObject({
+    maxRequests: heldRequests.default(DEFAULT_HOLDING_LIMITS.maxRequests),
+    maxBytes: heldBytes.prefault(`${DEFAULT_HOLDING_LIMITS.maxBytes / 2 ** 20}MiB`),
+    maxWait: longestHold.prefault(`${DEFAULT_HOLDING_LIMITS.maxWaitMs / 1000}s`),
+  })
+  .prefault({})
+  .transform(({ maxWait, ...sizes }) => ({ ...sizes, maxWaitMs: maxWait }))
+  .describe("Requests held back while the best endpoint for them has no room, in every pool that says nothing else.");
+
+/** What a pool says differently from `holding`. */
+export const poolHolding: z.ZodType<Partial<HoldingLimits>> = z
+  .strictObject({
+    maxRequests: heldRequests.optional(),
+    maxBytes: heldBytes.optional(),
+    maxWait: longestHold.optional(),
+  })
+  .transform(({ maxRequests, maxBytes, maxWait }) => ({
+    ...(maxRequests === undefined ? {} : { maxRequests }),
+    ...(maxBytes === undefined ? {} : { maxBytes }),
+    ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
+  }));
+
+export const recording: z.ZodType<RecordingConfig | undefined> = z
+  .strictObject({
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("File to append to; absent: nothing is recorded.")
+      .meta({ value: "path", flag: "--record" }),
+    maxBytes: byteSize.prefault("1GiB").describe("Size of the file at which recording ends."),
+  })
+  .prefault({})
+  .transform(({ file, maxBytes }) => (file === undefined ? undefined : { file, maxBytes }))
+  .describe("Sizes and times of requests, without their text, for `evenkeel simulate`.");
 
 const consecutive = z.int().min(1).max(1000);
 

@@ -1,23 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type Balancer, createBalancer } from "./balancer.ts";
-import type { Outcome } from "./decision.ts";
-import { type EngineSignals, endpoint } from "./endpoint.ts";
+import { engineSignals } from "../../test/support/engine-signals.ts";
+import { type Balancer, createBalancer, type Observation } from "./balancer.ts";
+import type { Outcome, Release, Routed } from "./decision.ts";
+import { endpoint } from "./endpoint.ts";
 import type { Lease } from "./ledger.ts";
 import { type Random, seededRandom } from "./random.ts";
 import { requestProfile } from "./request.ts";
-
-const SIGNALS: EngineSignals = {
-  observedAtMs: 0,
-  runningRequests: undefined,
-  waitingRequests: undefined,
-  kvUsedRatio: undefined,
-  kvCapacityTokens: undefined,
-  promptTokensTotal: undefined,
-  generatedTokensTotal: undefined,
-  prefixHitTokensTotal: undefined,
-  prefixQueryTokensTotal: undefined,
-  preemptionsTotal: undefined,
-};
 
 describe("the accounts", () => {
   it.each(["least_delay", "token_aware", "round_robin"])(
@@ -50,6 +38,7 @@ class RandomRun {
       policy,
       endpoints: IDS.map((id) => endpoint({ id })),
       random: seededRandom(seed),
+      holding: { maxRequests: 100, maxWaitMs: 5000 },
     });
   }
 
@@ -63,15 +52,22 @@ class RandomRun {
     else if (kind < 650) this.#progress(lease);
     else if (kind < 930) this.#finish(lease);
     else if (kind < 950) this.#finish(this.#closed[this.#below(this.#closed.length)]);
-    else if (kind < 970) this.#balancer.tick(this.#nowMs);
+    else if (kind < 970) this.#released(this.#balancer.tick(this.#nowMs));
     else this.#disturb(id);
     this.#check(id);
     if (this.#below(100) === 0) this.checkAll();
   }
 
   finishAll(): void {
-    for (const id of IDS) for (const lease of this.#leases(id)) this.#finish(lease);
-    this.#balancer.setEndpoints(IDS.map((id) => endpoint({ id })));
+    while (this.#balancer.heldRequests > 0 || IDS.some((id) => this.#leases(id).size > 0)) {
+      for (const id of IDS) for (const lease of this.#leases(id)) this.#finish(lease);
+    }
+    this.#released(
+      this.#balancer.setEndpoints(
+        IDS.map((id) => endpoint({ id })),
+        this.#nowMs,
+      ),
+    );
   }
 
   checkAll(): void {
@@ -87,10 +83,17 @@ class RandomRun {
       prefix: kind > 6 ? this.#prefix() : undefined,
     });
     const decision = this.#balancer.decide(request, this.#nowMs, this.#below(10) === 0 ? ["a", "b"] : []);
-    if (decision.kind !== "routed") return;
-    this.decisions++;
-    this.#leases(decision.endpoint.id).add(decision.lease);
-    this.#check(decision.endpoint.id);
+    if (decision.kind === "routed") this.#routed([decision]);
+  }
+
+  #released(releases: readonly Release[]): void {
+    this.#routed(releases.map(({ decision }) => decision).filter((decision) => decision.kind === "routed"));
+  }
+
+  #routed(decisions: readonly Routed[]): void {
+    this.decisions += decisions.length;
+    for (const { endpoint, lease } of decisions) this.#leases(endpoint.id).add(lease);
+    for (const { endpoint } of decisions) this.#check(endpoint.id);
   }
 
   #prefix() {
@@ -99,7 +102,7 @@ class RandomRun {
   }
 
   #firstToken(lease: Lease | undefined): void {
-    if (lease !== undefined) this.#balancer.firstToken(lease, this.#nowMs);
+    if (lease !== undefined) this.#released(this.#balancer.firstToken(lease, this.#nowMs));
   }
 
   #progress(lease: Lease | undefined): void {
@@ -111,27 +114,32 @@ class RandomRun {
   #finish(lease: Lease | undefined): void {
     if (lease === undefined) return;
     const kind = (["completed", "failed", "aborted"] as const)[this.#below(3)] as Outcome["kind"];
-    this.#balancer.finish(lease, { kind, outputTokens: lease.generatedTokens }, this.#nowMs);
+    // Before its end releases others, whose accounts are checked.
     this.#leases(lease.endpointId).delete(lease);
+    this.#released(this.#balancer.finish(lease, { kind, outputTokens: lease.generatedTokens }, this.#nowMs));
     if (this.#closed.length < 1000) this.#closed.push(lease);
   }
 
   #disturb(id: string): void {
     const kind = this.#below(6);
-    const balancer = this.#balancer;
-    if (kind === 0) balancer.observe({ kind: "draining", endpointId: id, isDraining: this.#below(2) === 0 });
+    if (kind === 0) this.#observe({ kind: "draining", endpointId: id, isDraining: this.#below(2) === 0 });
     else if (kind === 1) {
       const availability = (["ready", "ready", "down", "loading"] as const)[this.#below(4)] ?? "ready";
-      balancer.observe({ kind: "availability", endpointId: id, availability });
+      this.#observe({ kind: "availability", endpointId: id, availability });
     } else if (kind === 2) {
-      const signals = { ...SIGNALS, kvCapacityTokens: 2000 + this.#below(100_000) };
-      balancer.observe({ kind: "signals", endpointId: id, signals });
-    } else if (kind === 3) balancer.observe({ kind: "restarted", endpointId: id });
-    else if (kind === 4) balancer.explain(requestProfile({ promptTokens: 100 }), this.#nowMs);
+      const signals = engineSignals({ kvCapacityTokens: 2000 + this.#below(100_000) });
+      this.#observe({ kind: "signals", endpointId: id, signals });
+    } else if (kind === 3) this.#observe({ kind: "restarted", endpointId: id });
+    else if (kind === 4) this.#balancer.explain(requestProfile({ promptTokens: 100 }), this.#nowMs);
     else {
       const staying = IDS.filter(() => this.#below(4) > 0);
-      balancer.setEndpoints(staying.map((each) => endpoint({ id: each, url: `http://${each}/${this.#below(10)}` })));
+      const endpoints = staying.map((each) => endpoint({ id: each, url: `http://${each}/${this.#below(10)}` }));
+      this.#released(this.#balancer.setEndpoints(endpoints, this.#nowMs));
     }
+  }
+
+  #observe(observation: Observation): void {
+    this.#released(this.#balancer.observe(observation, this.#nowMs));
   }
 
   #check(id: string): void {

@@ -1,24 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { routedNow as routed } from "../../test/support/decisions.ts";
+import { engineSignals } from "../../test/support/engine-signals.ts";
 import { type Balancer, createBalancer } from "./balancer.ts";
-import type { Outcome, Routed } from "./decision.ts";
-import { type EngineSignals, endpoint } from "./endpoint.ts";
+import type { Outcome } from "./decision.ts";
+import { endpoint } from "./endpoint.ts";
 import { type Random, seededRandom } from "./random.ts";
-import { type RequestProfile, requestProfile } from "./request.ts";
+import { requestProfile } from "./request.ts";
 
 const COMPLETED: Outcome = { kind: "completed" };
-
-const SIGNALS: EngineSignals = {
-  observedAtMs: 0,
-  runningRequests: undefined,
-  waitingRequests: undefined,
-  kvUsedRatio: undefined,
-  kvCapacityTokens: undefined,
-  promptTokensTotal: undefined,
-  generatedTokensTotal: undefined,
-  prefixHitTokensTotal: undefined,
-  prefixQueryTokensTotal: undefined,
-  preemptionsTotal: undefined,
-};
 
 function balancerOf(ids: readonly string[], policy = "least_connections", random?: Random): Balancer {
   return createBalancer({
@@ -26,12 +15,6 @@ function balancerOf(ids: readonly string[], policy = "least_connections", random
     endpoints: ids.map((id) => endpoint({ id })),
     ...(random !== undefined && { random }),
   });
-}
-
-function routed(balancer: Balancer, request: RequestProfile, nowMs: number, tried: readonly string[] = []): Routed {
-  const decision = balancer.decide(request, nowMs, tried);
-  if (decision.kind !== "routed") throw new Error(decision.reason);
-  return decision;
 }
 
 function memberOf(balancer: Balancer, id: string) {
@@ -94,20 +77,20 @@ describe("a decision", () => {
 
 describe("a refusal", () => {
   it.each<[string, (balancer: Balancer) => void, string]>([
-    ["an empty pool", (balancer) => balancer.setEndpoints([]), "no_endpoint"],
+    ["an empty pool", (balancer) => balancer.setEndpoints([], 0), "no_endpoint"],
     [
       "draining endpoints",
-      (balancer) => balancer.observe({ kind: "draining", endpointId: "a", isDraining: true }),
+      (balancer) => balancer.observe({ kind: "draining", endpointId: "a", isDraining: true }, 0),
       "no_endpoint",
     ],
     [
       "endpoints that are down",
-      (balancer) => balancer.observe({ kind: "availability", endpointId: "a", availability: "down" }),
+      (balancer) => balancer.observe({ kind: "availability", endpointId: "a", availability: "down" }, 0),
       "unavailable",
     ],
     [
       "endpoints of other models",
-      (balancer) => balancer.observe({ kind: "models", endpointId: "a", models: new Set(["other"]) }),
+      (balancer) => balancer.observe({ kind: "models", endpointId: "a", models: new Set(["other"]) }, 0),
       "model_not_served",
     ],
   ])("of %s", (_, prepare, reason) => {
@@ -138,7 +121,7 @@ describe("a refusal", () => {
       policyOptions: { horizonSeconds: 1 },
       endpoints: ["a", "b", "down"].map((id) => endpoint({ id, tokensPerSecond: 100 })),
     });
-    balancer.observe({ kind: "availability", endpointId: "down", availability: "down" });
+    balancer.observe({ kind: "availability", endpointId: "down", availability: "down" }, 0);
     routed(balancer, chat, 0);
     routed(balancer, chat, 0);
     const { chosen, explanation } = balancer.explain(chat, 0);
@@ -178,7 +161,7 @@ describe("a refusal", () => {
       endpoints: [endpoint({ id: "a", tokensPerSecond }), endpoint({ id: "b", weight: 0 })],
     });
     routed(balancer, requestProfile({ promptTokens: 1, expectedOutputTokens: tokens }), 0);
-    balancer.observe({ kind: "draining", endpointId: "a", isDraining: true });
+    balancer.observe({ kind: "draining", endpointId: "a", isDraining: true }, 0);
     expect(balancer.decide(chat, 0)).toMatchObject({ kind: "refused", retryAfterMs });
   });
 });
@@ -189,13 +172,14 @@ describe("explain", () => {
     (policy) => {
       const explained = balancerOf(["a", "b", "c", "d"], policy, seededRandom(2));
       const plain = balancerOf(["a", "b", "c", "d"], policy, seededRandom(2));
+      const brief = requestProfile({ promptTokens: 10, expectedOutputTokens: 100 });
       for (let i = 0; i < 200; i++) {
-        const foretold = explained.explain(chat, i);
-        expect(explained.explain(chat, i)).toEqual(foretold);
-        const decided = routed(explained, chat, i);
+        const foretold = explained.explain(brief, i);
+        expect(explained.explain(brief, i)).toEqual(foretold);
+        const decided = routed(explained, brief, i);
         expect(decided.endpoint).toEqual(foretold.chosen);
         expect(decided.explanation).toEqual(foretold.explanation);
-        expect(routed(plain, chat, i).endpoint).toEqual(decided.endpoint);
+        expect(routed(plain, brief, i).endpoint).toEqual(decided.endpoint);
       }
     },
   );
@@ -353,7 +337,9 @@ describe("an observation", () => {
   const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
   const warm = (): Balancer => {
     const balancer = balancerOf(["a"]);
-    routed(balancer, requestProfile({ promptTokens: 300, prefix }), 0);
+    const { lease } = routed(balancer, requestProfile({ promptTokens: 256, prefix }), 0);
+    balancer.finish(lease, COMPLETED, 1);
+    routed(balancer, requestProfile({ promptTokens: 1 }), 2);
     return balancer;
   };
 
@@ -363,13 +349,20 @@ describe("an observation", () => {
     ["restarted", { kind: "restarted", endpointId: "a" }, 0],
     ["ready", { kind: "availability", endpointId: "a", availability: "ready" }, 4],
     ["draining", { kind: "draining", endpointId: "a", isDraining: true }, 4],
-    ["of a smaller cache", { kind: "signals", endpointId: "a", signals: { ...SIGNALS, kvCapacityTokens: 128 } }, 2],
-    ["of no cache size", { kind: "signals", endpointId: "a", signals: SIGNALS }, 4],
+    ["of no cache size", { kind: "signals", endpointId: "a", signals: engineSignals() }, 4],
     ["of an endpoint that left", { kind: "restarted", endpointId: "gone" }, 4],
   ])("%s leaves %d blocks believed cached", (_, observation, blocks) => {
     const balancer = warm();
-    balancer.observe(observation);
-    expect(memberOf(balancer, "a").prefixes.size).toBe(blocks);
+    balancer.observe(observation, 10);
+    expect(memberOf(balancer, "a").mirror.size).toBe(blocks);
+  });
+
+  it("of a smaller cache leaves as many blocks as have room in it, from the next request on", () => {
+    const balancer = warm();
+    const signals = engineSignals({ kvCapacityTokens: 150 });
+    balancer.observe({ kind: "signals", endpointId: "a", signals }, 10);
+    balancer.finish(routed(balancer, requestProfile({ promptTokens: 1 }), 20).lease, { kind: "failed" }, 30);
+    expect(memberOf(balancer, "a").mirror.size).toBe(2);
   });
 
   it("never touches the work in flight", () => {
@@ -377,10 +370,10 @@ describe("an observation", () => {
     const { account } = memberOf(balancer, "a");
     for (let i = 0; i < 30; i++) {
       for (const availability of ["down", "ready"] as const) {
-        balancer.observe({ kind: "availability", endpointId: "a", availability });
+        balancer.observe({ kind: "availability", endpointId: "a", availability }, 0);
         expect(account.requests).toBe(1);
       }
-      balancer.observe({ kind: "restarted", endpointId: "a" });
+      balancer.observe({ kind: "restarted", endpointId: "a" }, 0);
     }
     expect(account.requests).toBe(1);
   });

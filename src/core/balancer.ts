@@ -1,27 +1,36 @@
-import { costOf } from "./cost.ts";
-import type { Decision, Explanation, Outcome } from "./decision.ts";
+import { Binder } from "./binder.ts";
+import type { Decision, Forecast, Outcome, Release } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
-import { Flight, firstTokenDueMs } from "./flight.ts";
+import { Flight } from "./flight.ts";
 import type { Availability } from "./health.ts";
+import { DEFAULT_HOLDING_LIMITS, Holding, type HoldingLimits } from "./holding.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { OutputLengths } from "./output-lengths.ts";
 import { createPolicy } from "./policies/index.ts";
-import type { Candidates, Policy } from "./policy.ts";
-import { type Member, Pool, refusalOf } from "./pool.ts";
+import type { PolicyDefinition } from "./policy.ts";
+import { type Member, Pool } from "./pool.ts";
 import { PromptRatios } from "./prompt-ratios.ts";
 import { PeekableRandom, type Random, seededRandom } from "./random.ts";
 import type { RequestProfile } from "./request.ts";
-import { SlotList } from "./slot-list.ts";
+import { ReuseOdds } from "./reuse-odds.ts";
+import { Router } from "./router.ts";
+import type { SharedWork } from "./shared-work.ts";
+import { Sharing } from "./sharing.ts";
+import { Ticket } from "./ticket.ts";
 
 /** How a balancer is made. */
 export interface BalancerOptions {
-  /** Name of the policy, as in docs/policies; undefined: `least_delay`. */
-  readonly policy?: string;
+  /** Name of the policy, as in docs/policies, or a policy of the caller's own; undefined: `least_delay`. */
+  readonly policy?: string | PolicyDefinition;
   /** The policy's own options; what is left out takes its default. */
   readonly policyOptions?: unknown;
   readonly endpoints: readonly Endpoint[];
   /** Undefined: a fixed seed, so that the same calls give the same choices. */
   readonly random?: Random;
+  /** What is left out is that of `DEFAULT_HOLDING_LIMITS`. */
+  readonly holding?: Partial<HoldingLimits>;
+  /** What becomes of a request when the policy has room for it nowhere; undefined: it is refused. */
+  readonly whenFull?: "refuse" | "hold";
 }
 
 /** Something learned about an endpoint from outside the traffic. */
@@ -39,24 +48,34 @@ export type Observation =
  * randomness was passed in. Gateway, picker and simulator drive this same class.
  */
 export class Balancer {
-  readonly policyName: string;
   /** Learned lengths of outputs; profiles are made with it. */
   readonly outputLengths: OutputLengths = new OutputLengths();
   /** Learned bytes per prompt token; profiles are made with it. */
   readonly promptRatios: PromptRatios = new PromptRatios();
-  readonly #policy: Policy;
-  readonly #ledger = new Ledger();
-  readonly #pool = new Pool(this.#ledger);
+  readonly #holding: Holding;
+  readonly #pool: Pool;
   readonly #random: PeekableRandom;
-  /** Flights whose tokens are not seen. */
-  readonly #unseen = new SlotList<Flight>();
+  readonly #router: Router;
+  readonly #binder: Binder;
+  readonly #sharing: Sharing;
 
   /** @throws RangeError when the policy is unknown or its options do not fit; the message lists what would. */
   constructor(options: BalancerOptions) {
-    this.policyName = options.policy ?? "least_delay";
-    this.#policy = createPolicy(this.policyName, options.policyOptions ?? {});
+    const { policy = "least_delay", policyOptions = {} } = options;
+    const ledger = new Ledger();
+    this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding });
     this.#random = new PeekableRandom(options.random ?? seededRandom(1));
+    this.#pool = new Pool(ledger, this.#holding, new ReuseOdds());
+    const name = typeof policy === "string" ? policy : policy.name;
+    this.#sharing = new Sharing(this.#pool, ledger);
+    this.#router = new Router(name, createPolicy(policy, policyOptions), this.#pool, ledger, this.#sharing);
+    const binding = { whenFull: options.whenFull ?? "refuse", random: this.#random };
+    this.#binder = new Binder(this.#router, this.#pool, this.#holding, binding);
     this.#pool.setEndpoints(options.endpoints);
+  }
+
+  get policyName(): string {
+    return this.#router.policyName;
   }
 
   /** The endpoints as policies see them, for reading. */
@@ -64,40 +83,50 @@ export class Balancer {
     return this.#pool.members;
   }
 
-  /** Replaces the membership; endpoints that stay keep their work and everything learned. */
-  setEndpoints(endpoints: readonly Endpoint[]): void {
-    this.#pool.setEndpoints(endpoints);
+  /** Requests that are held now. */
+  get heldRequests(): number {
+    return this.#holding.size;
   }
 
-  /** Chooses an endpoint and opens the lease in one step. `tried`: ids this request has already failed on. */
-  decide(request: RequestProfile, nowMs: number, tried: readonly string[] = []): Decision {
-    const weighed = this.#weigh(request, nowMs, tried, this.#random);
-    if (weighed.chosen === undefined) {
-      return {
-        kind: "refused",
-        reason: refusalOf(weighed.explanation.excluded),
-        retryAfterMs: this.#retryAfterMs(),
-        explanation: weighed.explanation,
-      };
+  /** Replaces the membership; endpoints that stay keep their work and everything learned. */
+  setEndpoints(endpoints: readonly Endpoint[], nowMs: number): readonly Release[] {
+    const before = this.#pool.members.map(({ endpoint }) => endpoint.id);
+    this.#pool.setEndpoints(endpoints);
+    const releases: Release[] = [];
+    for (const id of before) {
+      if (this.#pool.member(id) !== undefined) continue;
+      releases.push(...this.#binder.reassign(id, nowMs));
+      this.#holding.forget(id);
     }
-    const { chosen, candidates, explanation } = weighed;
-    const lease = this.#open(request, chosen, nowMs);
-    this.#policy.routed?.({ request, chosen, candidates });
-    return { kind: "routed", endpoint: chosen.endpoint, lease, explanation };
+    releases.push(...this.#binder.reassign(undefined, nowMs));
+    for (const member of this.#pool.members) releases.push(...this.#changed(member, nowMs));
+    return releases;
+  }
+
+  /**
+   * Chooses an endpoint and opens the lease in one step, or holds the request until one can begin on it. `tried`: ids
+   * this request has already failed on. `bodyBytes`: what the caller keeps in memory for it while it is held.
+   */
+  decide(request: RequestProfile, nowMs: number, tried: readonly string[] = [], bodyBytes: number = 0): Decision {
+    return this.#binder.bind(new Ticket(request, tried, nowMs, bodyBytes), nowMs);
   }
 
   /** What `decide` would answer, with nothing changed. */
-  explain(
-    request: RequestProfile,
-    nowMs: number,
-  ): { readonly chosen: Endpoint | undefined; readonly explanation: Explanation } {
-    const { chosen, explanation } = this.#weigh(request, nowMs, [], this.#random.peek());
-    return { chosen: chosen?.endpoint, explanation };
+  explain(request: RequestProfile, nowMs: number, bodyBytes: number = 0): Forecast {
+    return this.#binder.forecast(new Ticket(request, [], nowMs, bodyBytes), this.#random.peek(), nowMs);
+  }
+
+  /** The client of a held request is gone: whoever waited behind it may go. Once it is released it does nothing. */
+  leave(ticket: Ticket, nowMs: number): readonly Release[] {
+    return this.#binder.leave(ticket, nowMs);
   }
 
   /** The first token of the answer was seen. Later calls for the same lease do nothing. */
-  firstToken(lease: Lease, nowMs: number): void {
-    flightOf(lease)?.firstToken(nowMs);
+  firstToken(lease: Lease, nowMs: number): readonly Release[] {
+    const flight = flightOf(lease);
+    if (flight === undefined || lease.isRunning) return NO_RELEASES;
+    flight.firstToken(nowMs);
+    return this.#moved(flight, nowMs);
   }
 
   /** `tokens` more were seen. Before the first token and after the end it does nothing. */
@@ -106,73 +135,85 @@ export class Balancer {
   }
 
   /** The request is over at its endpoint, however it ended. Later calls for the same lease do nothing. */
-  finish(lease: Lease, outcome: Outcome, nowMs: number): void {
+  finish(lease: Lease, outcome: Outcome, nowMs: number): readonly Release[] {
     const flight = flightOf(lease);
-    if (flight === undefined) return;
+    if (flight === undefined) return NO_RELEASES;
     lease.holder = undefined;
-    this.#unseen.remove(flight);
+    this.#router.unseen.remove(flight);
     if (outcome.kind === "completed") this.#learnSizes(flight.request, outcome);
     flight.finish(outcome, nowMs);
+    return this.#moved(flight, nowMs);
   }
 
   /** Something was learned about an endpoint; unknown endpoints are ignored, they may just have left. */
-  observe(observation: Observation): void {
+  observe(observation: Observation, nowMs: number): readonly Release[] {
     const member = this.#pool.member(observation.endpointId);
-    if (member === undefined) return;
+    if (member === undefined) return NO_RELEASES;
     switch (observation.kind) {
       case "availability":
         // A restarted engine comes back with an empty cache.
-        if (observation.availability === "down" || observation.availability === "loading") member.prefixes.clear();
+        if (observation.availability === "down" || observation.availability === "loading") member.mirror.clear();
         member.availability = observation.availability;
-        return;
+        break;
       case "signals":
         member.signals = observation.signals;
         // A report that leaves the size out does not make the cache smaller.
-        if (member.kvCapacityTokens !== undefined) member.prefixes.resize(member.kvCapacityTokens);
-        return;
+        if (member.kvCapacityTokens !== undefined) member.mirror.resize(member.kvCapacityTokens);
+        return NO_RELEASES;
       case "models":
         member.models = observation.models;
-        return;
+        break;
       case "restarted":
-        member.prefixes.clear();
-        return;
+        member.mirror.clear();
+        break;
       case "draining":
         member.isDraining = observation.isDraining;
     }
+    return this.#changed(member, nowMs);
   }
 
-  /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them by now. */
-  tick(nowMs: number): void {
-    for (const flight of this.#unseen.items()) flight.project(nowMs);
+  /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them, and releases whom that lets go. */
+  tick(nowMs: number): readonly Release[] {
+    for (const flight of this.#router.unseen.items()) flight.project(nowMs);
+    return this.#binder.tick(nowMs);
   }
 
-  #weigh(request: RequestProfile, nowMs: number, tried: readonly string[], random: Random): Weighed {
-    const { members, full, excluded } = this.#pool.eligible(request, tried, this.#policy);
-    const context = { nowMs, random };
-    if (!isNonEmpty(members)) {
-      const [reason, considered] = isNonEmpty(full)
-        ? ["no endpoint has room", this.#policy.choose(request, full, context).considered]
-        : ["no endpoint can take it", []];
-      return { chosen: undefined, explanation: { policy: this.policyName, reason, considered, excluded } };
-    }
-    const { chosen, reason, considered } = this.#policy.choose(request, members, context);
-    return {
-      // Candidates are the pool's own members.
-      chosen: chosen as Member,
-      candidates: members,
-      explanation: { policy: this.policyName, reason, considered, excluded },
-    };
+  /** What this balancer tells others in front of the same endpoints. It holds what was sent since it was last asked. */
+  share(nowMs: number): SharedWork {
+    return this.#sharing.share(nowMs);
   }
 
-  #open(request: RequestProfile, member: Member, nowMs: number): Lease {
-    const cost = costOf(request, member.cachedTokens(request));
-    const dueMs = firstTokenDueMs(member, cost, nowMs);
-    const lease = this.#ledger.open(member.endpoint.id, cost, request.output, nowMs);
-    const flight = new Flight(request, lease, member, dueMs);
-    lease.holder = flight;
-    if (flight.isUnseen) this.#unseen.add(flight);
-    if (request.prefix !== undefined) member.prefixes.insert(request.prefix);
-    return lease;
+  /** What the balancer `from` said of its work, in place of what it said before; undefined: it is gone. */
+  adopt(from: string, work: SharedWork | undefined, nowMs: number): readonly Release[] {
+    this.#sharing.adopt(from, work, nowMs);
+    return this.#binder.tick(nowMs);
+  }
+
+  /**
+   * When `tick` is due because time alone releases a held request: a prefill that nobody sees the end of is believed to
+   * be done, or somebody has waited too long. Undefined: nobody is held.
+   */
+  nextWakeMs(): number | undefined {
+    let wakeMs = this.#binder.overdueAtMs;
+    if (wakeMs === undefined) return undefined;
+    for (const { prefillDueMs } of this.#router.unseen.items()) wakeMs = Math.min(wakeMs, prefillDueMs ?? wakeMs);
+    return wakeMs;
+  }
+
+  /** A flight moved its endpoint on. It may have left the pool, or be another server of the same account by now. */
+  #moved({ member: { endpoint } }: Flight, nowMs: number): readonly Release[] {
+    const member = this.#pool.member(endpoint.id);
+    return member === undefined ? NO_RELEASES : this.#binder.moved(member, nowMs);
+  }
+
+  /** Who may go to `member` has changed. */
+  #changed(member: Member, nowMs: number): readonly Release[] {
+    if (this.#holding.size === 0) return NO_RELEASES;
+    return [
+      ...this.#binder.reassign(member.endpoint.id, nowMs),
+      ...this.#binder.reassign(undefined, nowMs),
+      ...this.#binder.moved(member, nowMs),
+    ];
   }
 
   #learnSizes(request: RequestProfile, { promptTokens, outputTokens }: Outcome): void {
@@ -181,16 +222,6 @@ export class Balancer {
     }
     if (outputTokens !== undefined && request.output.meanTokens > 0) this.outputLengths.observe(request, outputTokens);
   }
-
-  /** The time in which the endpoint with the least work finishes a request's worth of it. */
-  #retryAfterMs(): number {
-    let leastMs = Number.POSITIVE_INFINITY;
-    for (const { account, speed } of this.#pool.members) {
-      if (account.requests === 0) continue;
-      leastMs = Math.min(leastMs, (1000 * account.outputTokens) / speed.tokensPerSecond / account.requests);
-    }
-    return Math.min(MAX_RETRY_AFTER_MS, Math.max(MIN_RETRY_AFTER_MS, Number.isFinite(leastMs) ? leastMs : 0));
-  }
 }
 
 /** Undefined: the lease is closed. */
@@ -198,17 +229,7 @@ function flightOf(lease: Lease): Flight | undefined {
   return lease.holder instanceof Flight ? lease.holder : undefined;
 }
 
-type Weighed =
-  | { readonly chosen: Member; readonly candidates: Candidates; readonly explanation: Explanation }
-  | { readonly chosen: undefined; readonly explanation: Explanation };
-
-function isNonEmpty<Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] {
-  return items.length > 0;
-}
-
-/** Clients read whole seconds, and SDKs ignore what exceeds a minute. */
-const MIN_RETRY_AFTER_MS = 1_000;
-const MAX_RETRY_AFTER_MS = 60_000;
+const NO_RELEASES: readonly Release[] = [];
 
 /** The library's door: the same class the gateway drives. */
 export function createBalancer(options: BalancerOptions): Balancer {

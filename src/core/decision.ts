@@ -1,6 +1,7 @@
 import type { Endpoint } from "./endpoint.ts";
 import type { Lease } from "./ledger.ts";
 import type { Considered } from "./policy.ts";
+import type { Ticket } from "./ticket.ts";
 
 /** Why an endpoint was not a candidate. */
 export type Exclusion =
@@ -52,10 +53,32 @@ export interface Refused {
 }
 
 /**
- * What became of a request. Consumers switch on `kind`: late binding adds `held` (assigned to an
- * endpoint that has no room yet, not sent) as a third kind beside these.
+ * The request is kept here and not sent: its best endpoint has no room for it, and by the time it has, another may be
+ * better. The balancer releases the ticket from the event that makes room.
  */
-export type Decision = Routed | Refused;
+export interface Held {
+  readonly kind: "held";
+  readonly ticket: Ticket;
+  readonly explanation: Explanation;
+}
+
+/** What became of a request. */
+export type Decision = Routed | Held | Refused;
+
+/** What would become of a request that comes now. */
+export interface Forecast {
+  /** Where it would go as things stand; undefined: nowhere, or nowhere yet. */
+  readonly chosen: Endpoint | undefined;
+  /** Not at once: it would be held first. */
+  readonly wouldHold: boolean;
+  readonly explanation: Explanation;
+}
+
+/** A held request was decided at last; whoever holds the ticket acts on it at once. */
+export interface Release {
+  readonly ticket: Ticket;
+  readonly decision: Routed | Refused;
+}
 
 /** How a request ended at its endpoint. */
 export interface Outcome {
@@ -64,4 +87,6 @@ export interface Outcome {
   /** As the engine counted; undefined: it did not say. */
   readonly promptTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
+  /** Prompt tokens found in its prefix cache. */
+  readonly cachedTokens?: number | undefined;
 }

@@ -32,9 +32,13 @@ export interface EngineSignals {
   readonly observedAtMs: number;
   readonly runningRequests: number | undefined;
   readonly waitingRequests: number | undefined;
+  /** How many it runs at a time, where that is fixed: its slots. */
+  readonly maxRunningRequests: number | undefined;
   /** 0 to 1. */
   readonly kvUsedRatio: number | undefined;
   readonly kvCapacityTokens: number | undefined;
+  /** Tokens per block: a request's last block counts whole. */
+  readonly kvBlockTokens: number | undefined;
   /** Counters since the engine started. */
   readonly promptTokensTotal: number | undefined;
   readonly generatedTokensTotal: number | undefined;

@@ -231,4 +231,67 @@ describe("EngineSpeed", () => {
     times(20, () => idle.observeDecode(STRETCH, 8 * STRETCH_MS));
     expect(idle.decodeScale).toBeGreaterThan(5);
   });
+
+  describe("of a model whose parts cost other than in the prior's proportions", () => {
+    /** As 70B on four H100 against the prior: weights, context and sequences. */
+    const stepMs = (sequences: number, contextTokens: number): number => 17 + 30e-6 * contextTokens + 0.027 * sequences;
+    const CONTEXTS = [2_000, 20_000, 60_000, 120_000, 200_000];
+    const learn = (engine: EngineSpeed, contexts: readonly number[]): void => {
+      for (let i = 0; i < 300; i++) {
+        const contextTokens = contexts[i % contexts.length] as number;
+        const sequences = 1 + contextTokens / 3000;
+        engine.observeDecode({ ...STRETCH, sequences, contextTokens }, 10 * stepMs(sequences, contextTokens));
+      }
+    };
+
+    it("learns the context apart from the rest of a step", () => {
+      const engine = speed();
+      learn(engine, CONTEXTS);
+      for (const contextTokens of [1000, 100_000, 400_000]) {
+        const ratio = engine.decodeStepMs(32, contextTokens) / stepMs(32, contextTokens);
+        expect(Math.abs(Math.log(ratio))).toBeLessThan(0.1);
+      }
+      expect(Object.values(engine.coefficients).every((coefficient) => coefficient > 0)).toBe(true);
+    });
+
+    it("believes the same of an endpoint of the pool whose own load never showed it", () => {
+      const pool = new SpeedPool();
+      const [seen, even] = [speed(pool), speed(pool)];
+      learn(seen, CONTEXTS);
+      learn(even, [2_000]);
+      expect(Math.abs(Math.log(even.decodeStepMs(1, 400_000) / stepMs(1, 400_000)))).toBeLessThan(0.15);
+      expect(even.decodeStepMs(1, 2_000)).toBeCloseTo(stepMs(1, 2_000), 0);
+    });
+
+    it("learns attention apart from the rest of prefill", () => {
+      const engine = speed();
+      times(64, () => engine.observeDecode(STRETCH, STRETCH_MS));
+      const besideMs = PROMPT_MS - prefillMs(PRIOR_COEFFICIENTS, 2000, 2e6);
+      for (let i = 0; i < 300; i++) {
+        const tokens = [1000, 3000, 8000][i % 3] as number;
+        const pairs = tokens * ([500, 4000, 30_000][Math.floor(i / 3) % 3] as number);
+        engine.observePrefill({ ...PROMPT, tokens, pairs }, 0.06 * tokens + 0.9e-6 * pairs + besideMs);
+      }
+      for (const [tokens, pairs] of [
+        [2000, 2e6],
+        [2000, 60e6],
+        [8000, 240e6],
+      ] as const) {
+        const ratio = engine.prefillMs(tokens, pairs) / (0.06 * tokens + 0.9e-6 * pairs);
+        expect(Math.abs(Math.log(ratio))).toBeLessThan(0.1);
+      }
+    });
+  });
+
+  it("believes a large pool's endpoints anew not with each observation but when each may have been seen", () => {
+    const pool = new SpeedPool();
+    const engines = Array.from({ length: 16 }, () => speed(pool));
+    for (let i = 0; i < 1600; i++) engines[i % 16]?.observeDecode(STRETCH, 2 * STRETCH_MS);
+    const [one, other] = engines as [EngineSpeed, EngineSpeed];
+    const before = one.coefficients;
+    other.observeDecode(STRETCH, 2 * STRETCH_MS);
+    expect(one.coefficients).toBe(before);
+    times(16, () => other.observeDecode(STRETCH, 2 * STRETCH_MS));
+    expect(one.coefficients).not.toBe(before);
+  });
 });

@@ -1,5 +1,6 @@
 import { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 import { type Scale, type SpeedPool, SpeedScales } from "./speed-pool.ts";
+import { type Work, workMs } from "./work-fit.ts";
 
 /** Prompts that were brought to their first tokens together. */
 export interface PrefillBatch {
@@ -24,20 +25,46 @@ export interface DecodeStretch {
   readonly prefillSteps: number;
 }
 
+/** Time of an observed piece of work, and how exact it is. */
+interface Timing {
+  readonly ms: number;
+  /** Spread of its logarithm. */
+  readonly noise: number;
+}
+
+/** What is believed of an endpoint at a version of its pool. */
+interface Belief {
+  readonly poolVersion: number;
+  readonly decodeScale: number;
+  readonly prefillScale: number;
+  /** Of the context tokens and the sequences, against a step's fixed part; logarithms. */
+  readonly decodeRatioLogs: readonly number[];
+  /** Of the attention pairs, against the tokens. */
+  readonly prefillRatioLogs: readonly number[];
+  readonly coefficients: EngineCoefficients;
+}
+
 /**
- * How fast an endpoint is, learned from the timings of its requests: the prior coefficients times two
- * factors, one for prefill and one for decoding. An endpoint nothing was seen of is taken to be as fast as
- * its capacity was configured, else like its pool; without that, the prior would make a new endpoint of a
- * slow fleet look fast and flood it. What was seen fades while the pool goes on being seen: an endpoint
- * that once was slow is believed to be fast again some time, is tried, and shows what it is now.
+ * How fast an endpoint is, learned from the timings of its requests. Two kinds of work are learned, each as a scale
+ * against the prior and the ratios of its other parts to its main one (`WorkFit`):
+ *
+ *     decode step = d (stepMs + weightsMs + r_K contextMs K + r_B (sequenceMs + tokenMs) B)
+ *     prefill     = p ((computeMs + tokenMs) m + r_Q pairMs Q)
+ *
+ * The ratios are what sets models apart: a 70B model on four H100 takes 2.4 times the prior's time for the weights
+ * and 0.7 times for the context, which one factor would make three times too dear at a full cache.
+ *
+ * An endpoint nothing was seen of is taken to be as fast as its capacity was configured, else like its pool; without
+ * that, the prior would make a new endpoint of a slow fleet look fast and flood it. What was seen fades while the
+ * pool goes on being seen: an endpoint that once was slow is believed to be fast again some time, is tried, and shows
+ * what it is now.
  */
 export class EngineSpeed {
   readonly #scales = new SpeedScales();
   readonly #pool: SpeedPool;
   #configuredTokensPerSecond: number | undefined;
-  #coefficients: EngineCoefficients | undefined;
-  /** The pool's version that `#coefficients` was made of. */
-  #poolVersion = 0;
+  /** Undefined: not made since something of its own changed. */
+  #belief: Belief | undefined;
   /** Observations of the pool when this endpoint was last seen, or joined. */
   readonly #poolSamplesAtOwn: Record<Scale, number>;
 
@@ -56,18 +83,17 @@ export class EngineSpeed {
 
   configure(tokensPerSecond: number | undefined): void {
     this.#configuredTokensPerSecond = tokensPerSecond;
-    this.#coefficients = undefined;
+    this.#belief = undefined;
   }
 
-  /** How much slower than the prior decoding is. */
+  /** How much slower than the prior the fixed part of a decode step is. */
   get decodeScale(): number {
-    return Math.exp(this.#decodeLog);
+    return this.#believed.decodeScale;
   }
 
-  /** How much slower than the prior prefill is; as decoding until a prefill was seen. */
+  /** How much slower than the prior prefill is, but for its attention; as decoding until a prefill was seen. */
   get prefillScale(): number {
-    // What sets endpoints apart, the hardware, sets both apart: its own decoding tells more than others' prefill.
-    return Math.exp(this.#believedLog("prefill", this.#decodeLog + this.#pool.prefillOverDecodeLog));
+    return this.#believed.prefillScale;
   }
 
   /** Observations of this endpoint itself. */
@@ -75,13 +101,9 @@ export class EngineSpeed {
     return this.#scales.samples;
   }
 
-  /** The prior, scaled: what one iteration of this engine is believed to cost. Compute is what prefill shows. */
+  /** What one iteration of this engine is believed to cost. The same object until it changes. */
   get coefficients(): EngineCoefficients {
-    if (this.#coefficients === undefined || this.#poolVersion !== this.#pool.version) {
-      this.#coefficients = scaledPrior(this.decodeScale, this.prefillScale);
-      this.#poolVersion = this.#pool.version;
-    }
-    return this.#coefficients;
+    return this.#believed.coefficients;
   }
 
   /**
@@ -110,20 +132,24 @@ export class EngineSpeed {
    */
   observeDecode(stretch: DecodeStretch, observedMs: number): boolean {
     const { tokens, sequences, contextTokens, prefillTokens, prefillPairs, prefillSteps } = stretch;
-    const priorDecodeMs = tokens * decodeStepMs(PRIOR_COEFFICIENTS, Math.max(1, sequences), contextTokens);
-    const priorPrefillMs =
-      prefillMs(PRIOR_COEFFICIENTS, prefillTokens, prefillPairs) - hiddenMs(prefillTokens, prefillSteps);
+    const { prefillRatioLogs, decodeRatioLogs } = this.#believed;
+    const step = decodeWork(Math.max(1, sequences), contextTokens);
+    const decodeWorkMs = tokens * workMs(step, decodeRatioLogs);
+    const prefillWorkMs =
+      workMs(prefillWork(prefillTokens, prefillPairs), prefillRatioLogs) - hiddenMs(prefillTokens, prefillSteps);
     // Before a prefill was seen here the two scales are taken to stand to each other as in the pool: one is unknown.
     const prefillOverDecode = Math.exp(this.#pool.prefillOverDecodeLog);
-    const jointScale = observedMs / (priorDecodeMs + prefillOverDecode * priorPrefillMs);
+    const jointScale = observedMs / (decodeWorkMs + prefillOverDecode * prefillWorkMs);
     const isPrefillUnseen = this.#scales.prefill.samples === 0;
     const prefillScale = isPrefillUnseen ? prefillOverDecode * jointScale : this.prefillScale;
-    const decodeMs = observedMs - prefillScale * priorPrefillMs;
-    const scale = decodeMs / priorDecodeMs;
+    const decodeMs = observedMs - prefillScale * prefillWorkMs;
+    const scale = decodeMs / decodeWorkMs;
     const isDecodeBound =
       scale * PRIOR_COEFFICIENTS.weightsMs >= prefillScale * PRIOR_COEFFICIENTS.computeMs * sequences;
     const isTelling = decodeMs > observedMs / 2 && isDecodeBound;
-    if (isTelling) this.#observe("decode", scale);
+    // What is left of a difference is less exact than what it was taken from.
+    if (isTelling)
+      this.#observe("decode", step, { ms: decodeMs / tokens, noise: (DECODE_NOISE * observedMs) / decodeMs });
     return isTelling;
   }
 
@@ -132,45 +158,82 @@ export class EngineSpeed {
    * than the compute it hides, the time says nothing of the compute.
    */
   observePrefill({ tokens, pairs, sequences, contextTokens }: PrefillBatch, observedMs: number): void {
-    const { decodeScale } = this;
+    const { decodeScale, prefillScale, decodeRatioLogs, prefillRatioLogs } = this.#believed;
     const steps = Math.ceil(tokens / PRIOR_COEFFICIENTS.maxBatchTokens);
-    const priorStepMs = decodeStepMs(PRIOR_COEFFICIENTS, sequences, contextTokens);
-    const priorPrefillMs = prefillMs(PRIOR_COEFFICIENTS, tokens, pairs);
-    const ownMs = observedMs - decodeScale * steps * (priorStepMs - PRIOR_COEFFICIENTS.weightsMs);
-    const computeMs = Math.max(this.prefillScale, decodeScale) * PRIOR_COEFFICIENTS.computeMs * tokens;
-    const isComputeBound = computeMs > decodeScale * PRIOR_COEFFICIENTS.weightsMs * steps;
+    const weightsMs = decodeScale * PRIOR_COEFFICIENTS.weightsMs;
+    const step = decodeWork(sequences, contextTokens);
+    const stepMs = decodeScale * workMs(step, decodeRatioLogs);
+    const ownMs = observedMs - steps * (stepMs - weightsMs);
+    const computeMs = Math.max(prefillScale, decodeScale) * PRIOR_COEFFICIENTS.computeMs * tokens;
+    const isComputeBound = computeMs > weightsMs * steps;
     const isDecodeKnown = this.#weight("decode") >= POOL_WEIGHT;
+    const noise = PREFILL_NOISE + BURST_MS / observedMs;
     // No step is shorter than one that only decodes. Half of one leaves no doubt: if the belief came from slower
     // endpoints it is wrong, and if it is the endpoint's own, these prompts were done in a step that ended before.
-    if (observedMs < (decodeScale * priorStepMs) / 2) {
-      if (!isDecodeKnown) this.#observe("decode", observedMs / priorStepMs);
+    if (observedMs < stepMs / 2) {
+      if (!isDecodeKnown) this.#observe("decode", step, { ms: observedMs, noise });
       return;
     }
-    const scale = ownMs / priorPrefillMs;
+    const work = prefillWork(tokens, pairs);
+    const scale = ownMs / workMs(work, prefillRatioLogs);
     const isPossible = !isDecodeKnown || scale > decodeScale / MAX_PREFILL_LEAD;
-    if (isComputeBound && isPossible) this.#observe("prefill", scale);
+    if (isComputeBound && isPossible) {
+      this.#observe("prefill", work, { ms: ownMs, noise: (noise * observedMs) / ownMs });
+    }
   }
 
-  #observe(scale: Scale, value: number): void {
-    if (!(value > 0)) return;
+  #observe(scale: Scale, work: Work, { ms, noise }: Timing): void {
+    if (!(ms > 0)) return;
     // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
     if (this.#weight(scale) < POOL_WEIGHT && this.#fade(scale) < 0.5) this.#scales.forget(scale);
-    this.#scales[scale].observe(value);
+    this.#scales[scale].observe(work, ms, noise, this.#pool.ratioLogs(scale));
     this.#pool.observed(scale);
     this.#poolSamplesAtOwn[scale] = this.#pool.samples(scale);
+    this.#belief = undefined;
   }
 
-  get #decodeLog(): number {
+  get #believed(): Belief {
+    if (this.#belief?.poolVersion !== this.#pool.version) this.#belief = this.#believe();
+    return this.#belief as Belief;
+  }
+
+  #believe(): Belief {
+    const decodeRatioLogs = this.#ratioLogs("decode");
+    const prefillRatioLogs = this.#ratioLogs("prefill");
+    const decodeLog = this.#believedLog("decode", decodeRatioLogs, this.#decodeLogUnseen);
+    // What sets endpoints apart, the hardware, sets both apart: its own decoding tells more than others' prefill.
+    const prefillLogUnseen = decodeLog + this.#pool.prefillOverDecodeLog;
+    const decodeScale = Math.exp(decodeLog);
+    const prefillScale = Math.exp(this.#believedLog("prefill", prefillRatioLogs, prefillLogUnseen));
+    return {
+      poolVersion: this.#pool.version,
+      decodeScale,
+      prefillScale,
+      decodeRatioLogs,
+      prefillRatioLogs,
+      coefficients: scaledPrior(decodeScale, decodeRatioLogs, prefillScale, prefillRatioLogs),
+    };
+  }
+
+  /** Its own, and the pool's where those say nothing, or nothing any more. */
+  #ratioLogs(scale: Scale): number[] {
+    const fade = this.#fade(scale);
+    const means = this.#pool.ratioLogs(scale);
+    return this.#scales[scale].ratioLogs(means).map((log, i) => fade * log + (1 - fade) * (means[i] as number));
+  }
+
+  /** What is believed of decoding without having seen it, or having seen it long ago. */
+  get #decodeLogUnseen(): number {
     const fade = this.#fade("decode");
     const expected = this.#configuredLog ?? this.#pool.decodeLog;
     const hoped = (this.#configuredLog ?? this.#pool.fastestDecodeLog) - HOPE;
-    return this.#believedLog("decode", fade * expected + (1 - fade) * hoped);
+    return fade * expected + (1 - fade) * hoped;
   }
 
   /** The endpoint's own value, and what is believed without it, by what each weighs. */
-  #believedLog(scale: Scale, withoutIt: number): number {
+  #believedLog(scale: Scale, ratioLogs: readonly number[], withoutIt: number): number {
     const weight = this.#weight(scale);
-    return (weight * this.#scales[scale].log + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
+    return (weight * this.#scales[scale].scaleLog(ratioLogs) + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
   }
 
   /** What its own value counts, in samples. */
@@ -222,6 +285,17 @@ const HALF_LIFE = 200;
  */
 const HOPE = 0.2;
 
+/**
+ * Spread of the logarithm of a time. A stretch of decoding is blurred at its ends, a prompt's by what its engine did
+ * besides, and by the bursts that first tokens may come in: those of short prompts tell little.
+ */
+const DECODE_NOISE = 0.1;
+const PREFILL_NOISE = 0.15;
+const BURST_MS = 50;
+
+/** A sequence costs something, even where prefill says that the work on its token alone costs more than was seen. */
+const MIN_SEQUENCE_SHARE = 0.1;
+
 const PRIOR_TOKENS_PER_SECOND = tokensPerSecondOf(PRIOR_COEFFICIENTS);
 
 function tokensPerSecondOf(coefficients: EngineCoefficients): number {
@@ -229,18 +303,41 @@ function tokensPerSecondOf(coefficients: EngineCoefficients): number {
   return (CAPACITY_BATCH * 1000) / stepMs;
 }
 
-function scaledPrior(decode: number, prefill: number): EngineCoefficients {
+function scaledPrior(
+  decodeScale: number,
+  [contextLog = 0, sequenceLog = 0]: readonly number[],
+  prefillScale: number,
+  [pairLog = 0]: readonly number[],
+): EngineCoefficients {
   const prior = PRIOR_COEFFICIENTS;
+  const tokenMs = prior.tokenMs * prefillScale;
+  const perSequenceMs = (prior.sequenceMs + prior.tokenMs) * decodeScale * Math.exp(sequenceLog);
   return {
-    stepMs: prior.stepMs * decode,
-    weightsMs: prior.weightsMs * decode,
-    computeMs: prior.computeMs * prefill,
-    tokenMs: prior.tokenMs * prefill,
-    pairMs: prior.pairMs * prefill,
-    contextMs: prior.contextMs * decode,
-    sequenceMs: prior.sequenceMs * decode,
+    stepMs: prior.stepMs * decodeScale,
+    weightsMs: prior.weightsMs * decodeScale,
+    computeMs: prior.computeMs * prefillScale,
+    tokenMs,
+    pairMs: prior.pairMs * prefillScale * Math.exp(pairLog),
+    contextMs: prior.contextMs * decodeScale * Math.exp(contextLog),
+    // Decoding shows what a sequence adds to a step with the work on its token.
+    sequenceMs: Math.max(perSequenceMs - tokenMs, MIN_SEQUENCE_SHARE * prior.sequenceMs * decodeScale),
     maxBatchTokens: prior.maxBatchTokens,
   };
+}
+
+/**
+ * A decode step whose pace the reading of the weights sets; beside it the context tokens and the sequences. Compute
+ * that shows before it sets the pace alone (the bend of a real engine is round) is learned as a cost of sequences.
+ */
+function decodeWork(sequences: number, contextTokens: number): Work {
+  const { stepMs, weightsMs, contextMs, sequenceMs, tokenMs } = PRIOR_COEFFICIENTS;
+  return { mainMs: stepMs + weightsMs, otherMs: [contextMs * contextTokens, (sequenceMs + tokenMs) * sequences] };
+}
+
+/** Prefill: its tokens, and beside them the attention pairs. */
+function prefillWork(tokens: number, pairs: number): Work {
+  const { computeMs, tokenMs, pairMs } = PRIOR_COEFFICIENTS;
+  return { mainMs: (computeMs + tokenMs) * tokens, otherMs: [pairMs * pairs] };
 }
 
 /** Compute of a prefill that costs no time, since the steps that hold it read the weights anyway. */

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import { endpoint } from "./endpoint.ts";
 import { Flight, firstTokenDueMs } from "./flight.ts";
 import { type Lease, Ledger } from "./ledger.ts";
-import { type Member, Pool } from "./pool.ts";
+import type { Member } from "./pool.ts";
 import { type RequestProfile, requestProfile } from "./request.ts";
 
 const seen = requestProfile({ promptTokens: 2000, expectedOutputTokens: 100 });
@@ -11,7 +12,7 @@ const seen = requestProfile({ promptTokens: 2000, expectedOutputTokens: 100 });
 /** An idle endpoint, and the requests sent there. */
 class Place {
   readonly #ledger = new Ledger();
-  readonly #pool = new Pool(this.#ledger);
+  readonly #pool = emptyPool(this.#ledger);
 
   get member(): Member {
     const [member] = this.#pool.members;

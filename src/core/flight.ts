@@ -1,5 +1,6 @@
 import type { Cost } from "./cost.ts";
 import type { Outcome } from "./decision.ts";
+import type { Stay } from "./kv-mirror.ts";
 import type { Lease } from "./ledger.ts";
 import type { Member } from "./pool.ts";
 import type { RequestProfile } from "./request.ts";
@@ -14,7 +15,8 @@ export class Flight implements Slotted {
   slot = -1;
   readonly request: RequestProfile;
   readonly lease: Lease;
-  readonly #member: Member;
+  readonly member: Member;
+  readonly #stay: Stay;
   /** Where its tokens are not seen: when the first is believed to be out. */
   readonly #firstTokenDueMs: number;
   /** Its decoding, being timed; undefined: not yet. */
@@ -24,7 +26,9 @@ export class Flight implements Slotted {
   constructor(request: RequestProfile, lease: Lease, member: Member, firstTokenDueMs: number) {
     this.request = request;
     this.lease = lease;
-    this.#member = member;
+    this.member = member;
+    this.#stay = member.mirror.enter(request.prefix, lease.cost.promptTokens, lease.openedAtMs);
+    member.mirror.trim(member.kvTokens);
     this.#firstTokenDueMs = firstTokenDueMs;
     if (this.isUnseen) this.#timer = member.observer.decoding(lease.openedAtMs);
   }
@@ -34,9 +38,14 @@ export class Flight implements Slotted {
     return !this.request.isStreaming && this.request.output.meanTokens > 0;
   }
 
+  /** Where its tokens are not seen: when its prefill will be believed to be done; undefined: it is. */
+  get prefillDueMs(): number | undefined {
+    return this.lease.isRunning ? undefined : this.#firstTokenDueMs;
+  }
+
   firstToken(nowMs: number): void {
     if (this.lease.isRunning) return;
-    const { observer } = this.#member;
+    const { observer } = this.member;
     observer.prefilled(this.lease, nowMs);
     this.lease.firstToken(nowMs);
     this.#timer ??= observer.decoding(nowMs);
@@ -44,14 +53,14 @@ export class Flight implements Slotted {
 
   progress(tokens: number, nowMs: number): void {
     if (this.#timer === undefined || !this.lease.isRunning) return;
-    if (!this.isUnseen) this.#member.observer.decoded(this.#timer, tokens, nowMs);
+    if (!this.isUnseen) this.member.observer.decoded(this.#timer, tokens, nowMs);
     this.lease.progress(tokens, nowMs);
   }
 
   /** Moves a request whose tokens are not seen to where its endpoint's speed puts it by now. */
   project(nowMs: number): void {
     const { lease } = this;
-    const { account, speed, observer } = this.#member;
+    const { account, speed, observer } = this.member;
     if (!lease.isRunning) {
       if (nowMs < this.#firstTokenDueMs) return;
       observer.prefillDone(lease.cost);
@@ -67,7 +76,7 @@ export class Flight implements Slotted {
 
   /** Learns what the end tells and closes the lease. */
   finish(outcome: Outcome, nowMs: number): void {
-    const { observer } = this.#member;
+    const { observer } = this.member;
     if (this.isUnseen) {
       if (outcome.kind === "completed") this.#learnFromWhole(outcome.outputTokens ?? 0, nowMs);
     } else if (this.#timer !== undefined) {
@@ -75,12 +84,16 @@ export class Flight implements Slotted {
     } else if (outcome.kind === "completed" && this.request.output.meanTokens === 0) {
       observer.prefilled(this.lease, nowMs);
     }
-    if (this.lease.isRunning) observer.placeFreed(nowMs);
+    const { isRunning, generatedTokens } = this.lease;
+    if (isRunning) observer.placeFreed(nowMs);
     this.lease.close(nowMs);
+    const { mirror } = this.member;
+    mirror.leave(this.#stay, generatedTokens, isRunning || outcome.kind === "completed", nowMs);
+    mirror.trim(this.member.kvTokens);
   }
 
   #learnFromWhole(outputTokens: number, nowMs: number): void {
-    const { observer } = this.#member;
+    const { observer } = this.member;
     if (!this.lease.isRunning) observer.prefillDone(this.lease.cost);
     if (this.#timer !== undefined) observer.decodedUnseen(this.#timer, outputTokens, nowMs);
   }

@@ -1,10 +1,23 @@
+export type { Account } from "./account.ts";
 export { Balancer, type BalancerOptions, createBalancer, type Observation } from "./balancer.ts";
 export { type Cost, costOf, DECODE_WORK, PREFILL_WORK, workTokens } from "./cost.ts";
-export type { Decision, Exclusion, Explanation, Outcome, RefusalReason, Refused, Routed } from "./decision.ts";
+export type {
+  Decision,
+  Exclusion,
+  Explanation,
+  Forecast,
+  Held,
+  Outcome,
+  RefusalReason,
+  Refused,
+  Release,
+  Routed,
+} from "./decision.ts";
 export { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
 export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
 export { type DecodeStretch, EngineSpeed, type PrefillBatch } from "./engine-speed.ts";
+export { HashSlots } from "./hash-slots.ts";
 export {
   type Availability,
   DEFAULT_HEALTH_OPTIONS,
@@ -14,7 +27,9 @@ export {
   type ProbeOutcome,
   takesTraffic,
 } from "./health.ts";
-export { type Account, Lease, Ledger } from "./ledger.ts";
+export { DEFAULT_HOLDING_LIMITS, Holding, type HoldingLimits } from "./holding.ts";
+export { KvMirror, type Stay } from "./kv-mirror.ts";
+export { Lease, Ledger } from "./ledger.ts";
 export { fixedOutput, MIN_REMAINING_TOKENS, type OutputExpectation } from "./output-expectation.ts";
 export { type OutputKey, OutputLengths } from "./output-lengths.ts";
 export { findPolicy, policyDefinitions } from "./policies/index.ts";
@@ -23,6 +38,10 @@ export type {
   Candidates,
   Choice,
   Considered,
+  EvictionVisitor,
+  HeldPrefill,
+  HeldWork,
+  LateBinding,
   Policy,
   PolicyContext,
   PolicyDefinition,
@@ -30,10 +49,20 @@ export type {
 } from "./policy.ts";
 export { Member, Pool } from "./pool.ts";
 export { BLOCK_UNITS, type Prefix, PrefixHasher } from "./prefix-hash.ts";
-export { PrefixIndex } from "./prefix-index.ts";
 export { PromptRatios } from "./prompt-ratios.ts";
 export { type Random, seededRandom } from "./random.ts";
+export {
+  type RecordedRequest,
+  type RecordingHeader,
+  recordedRequestLine,
+  recordedRequestSchema,
+  recordingHeaderLine,
+  recordingHeaderSchema,
+} from "./recording.ts";
 export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
+export { ReuseOdds } from "./reuse-odds.ts";
 export { leastBy, sample } from "./select.ts";
+export type { AccountShare, EndpointShare, HeldShare, SentPrefix, SharedWork } from "./shared-work.ts";
 export { SlotList, type Slotted } from "./slot-list.ts";
 export { SpeedPool } from "./speed-pool.ts";
+export type { HoldingPlace, Ticket } from "./ticket.ts";

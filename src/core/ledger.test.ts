@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type Account, RECENT_PREFILL_MS } from "./account.ts";
 import { type Cost, costOf } from "./cost.ts";
-import { type Account, type Lease, Ledger, RECENT_PREFILL_MS } from "./ledger.ts";
+import { type Lease, Ledger } from "./ledger.ts";
 import { fixedOutput, MIN_REMAINING_TOKENS } from "./output-expectation.ts";
 import { requestProfile } from "./request.ts";
 

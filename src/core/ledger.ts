@@ -1,39 +1,7 @@
+import { type Account, MutableAccount } from "./account.ts";
 import type { Cost } from "./cost.ts";
 import type { OutputExpectation } from "./output-expectation.ts";
-
-/** Work in flight on one endpoint: always the sum of its open leases. Read-only outside the ledger. */
-export interface Account {
-  /** Open leases. */
-  readonly requests: number;
-  /** Those that have not shown their first token. */
-  readonly waitingRequests: number;
-  /** Uncached prompt tokens of the waiting requests: prefill still to do. */
-  readonly waitingPrefillTokens: number;
-  /** Attention pairs of that prefill. */
-  readonly waitingPrefillPairs: number;
-  /** All prompt tokens of the waiting requests: KV they will take. */
-  readonly waitingPromptTokens: number;
-  /** Requests past their first token. */
-  readonly runningRequests: number;
-  /** Prompt and generated tokens of the running requests: KV they hold. */
-  readonly contextTokens: number;
-  /** Output tokens still expected, waiting and running requests together. */
-  readonly outputTokens: number;
-  /**
-   * When prefill last moved on: the last first token or end of a request that was first in line, or the start of the
-   * backlog. Never goes back.
-   */
-  readonly prefillSinceMs: number;
-  /** Cost of the request that has waited longest for its first token. */
-  readonly oldestWaiting: Cost | undefined;
-  /** Prefill tokens sent lately, decaying with `RECENT_PREFILL_MS`. */
-  recentPrefillTokens(nowMs: number): number;
-  /** Attention pairs of that prefill. */
-  recentPrefillPairs(nowMs: number): number;
-}
-
-/** Time constant of what an account calls recent: long against one prefill, short against a change of traffic. */
-export const RECENT_PREFILL_MS = 10_000;
+import type { AccountShare } from "./shared-work.ts";
 
 type Phase = "waiting" | "running" | "closed";
 
@@ -135,80 +103,6 @@ export class Lease {
   }
 }
 
-class MutableAccount implements Account {
-  requests = 0;
-  waitingRequests = 0;
-  waitingPrefillTokens = 0;
-  waitingPrefillPairs = 0;
-  waitingPromptTokens = 0;
-  runningRequests = 0;
-  contextTokens = 0;
-  outputTokens = 0;
-  prefillSinceMs = 0;
-  /** In order of opening; first tokens come in about that order too, so that one is found near the front. */
-  readonly #waiting: Lease[] = [];
-  #recentTokens = 0;
-  #recentPairs = 0;
-  #recentAtMs = 0;
-
-  get oldestWaiting(): Cost | undefined {
-    return this.#waiting[0]?.cost;
-  }
-
-  recentPrefillTokens(nowMs: number): number {
-    return this.#recentTokens * this.#fade(nowMs);
-  }
-
-  recentPrefillPairs(nowMs: number): number {
-    return this.#recentPairs * this.#fade(nowMs);
-  }
-
-  addWaiting(lease: Lease): void {
-    const { cost, openedAtMs } = lease;
-    if (this.waitingRequests === 0) this.prefillMoved(openedAtMs);
-    this.requests++;
-    this.waitingRequests++;
-    this.waitingPrefillTokens += cost.prefillTokens;
-    this.waitingPrefillPairs += cost.prefillPairs;
-    this.waitingPromptTokens += cost.promptTokens;
-    this.outputTokens += cost.decodeTokens;
-    this.#waiting.push(lease);
-    this.#recentTokens = this.recentPrefillTokens(openedAtMs) + cost.prefillTokens;
-    this.#recentPairs = this.recentPrefillPairs(openedAtMs) + cost.prefillPairs;
-    this.#recentAtMs = openedAtMs;
-  }
-
-  /** True: it was first in line, so prefill goes on to the next. */
-  removeWaiting(lease: Lease): boolean {
-    const { cost } = lease;
-    const place = this.#waiting.indexOf(lease);
-    this.waitingRequests--;
-    this.waitingPrefillTokens -= cost.prefillTokens;
-    this.waitingPrefillPairs -= cost.prefillPairs;
-    this.waitingPromptTokens -= cost.promptTokens;
-    this.#waiting.splice(place, 1);
-    return place === 0;
-  }
-
-  prefillMoved(nowMs: number): void {
-    this.prefillSinceMs = Math.max(this.prefillSinceMs, nowMs);
-  }
-
-  addRunning(promptTokens: number): void {
-    this.runningRequests++;
-    this.contextTokens += promptTokens;
-  }
-
-  removeRunning(contextTokens: number): void {
-    this.runningRequests--;
-    this.contextTokens -= contextTokens;
-  }
-
-  #fade(nowMs: number): number {
-    return Math.exp((this.#recentAtMs - nowMs) / RECENT_PREFILL_MS);
-  }
-}
-
 /** Whole numbers add up exactly in any order, so that an idle account reads 0: anything else would leave dust behind. */
 function whole(tokens: number): number {
   if (!Number.isSafeInteger(tokens) || tokens < 0) throw new RangeError(`not a number of tokens: ${tokens}`);
@@ -239,9 +133,20 @@ export class Ledger {
     );
   }
 
+  /** What the balancer `from` has in flight there, in place of what it said before; undefined: nothing any more. */
+  adopt(endpointId: string, from: string, share: AccountShare | undefined, nowMs: number): void {
+    this.#mutable(endpointId).adopt(from, share, nowMs);
+  }
+
+  /** This balancer's own part of the account. */
+  own(endpointId: string, nowMs: number): AccountShare {
+    return this.#mutable(endpointId).own(nowMs);
+  }
+
   /** The endpoint left its pool: its account goes as soon as nothing runs there any more. */
   forget(endpointId: string): void {
     this.#forgotten.add(endpointId);
+    this.#accounts.get(endpointId)?.forgetOthers();
     this.#dropIfForgotten(endpointId);
   }
 

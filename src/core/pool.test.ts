@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
+import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { Ledger } from "./ledger.ts";
-import { type Member, Pool, refusalOf } from "./pool.ts";
+import { type Member, type Pool, refusalOf } from "./pool.ts";
 import { requestProfile } from "./request.ts";
 
 const REQUEST = requestProfile({ promptTokens: 100, model: "m" });
 
 function poolOf(...endpoints: (Pick<Endpoint, "id"> & Partial<Endpoint>)[]): Pool {
-  const pool = new Pool(new Ledger());
+  const pool = emptyPool();
   pool.setEndpoints(endpoints.map(endpoint));
   return pool;
 }
@@ -22,6 +23,11 @@ function member(pool: Pool, id: string): Member {
 
 const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
 
+/** `prefix` was computed there, and its request is over. */
+function fill({ mirror }: Member): void {
+  mirror.leave(mirror.enter(prefix, 256, 0), 0, true, 0);
+}
+
 describe("membership", () => {
   it("keeps the order given and finds members by id", () => {
     const pool = poolOf({ id: "b" }, { id: "a" });
@@ -33,28 +39,29 @@ describe("membership", () => {
   it("keeps all that was learned of an endpoint that stays, and takes its new facts", () => {
     const pool = poolOf({ id: "a", tokensPerSecond: 100 }, { id: "b" });
     const kept = member(pool, "a");
-    kept.prefixes.insert(prefix);
+    fill(kept);
     pool.setEndpoints([endpoint({ id: "c" }), endpoint({ id: "a", weight: 3, tokensPerSecond: 200 })]);
     expect(member(pool, "a")).toBe(kept);
     expect(kept.endpoint.weight).toBe(3);
     expect(kept.speed.tokensPerSecond).toBe(200);
-    expect(kept.prefixes.size).toBe(4);
+    expect(kept.mirror.size).toBe(4);
     pool.setEndpoints([endpoint({ id: "a", kvCapacityTokens: 128 })]);
-    expect(kept.prefixes.size).toBe(2);
+    kept.mirror.trim(0);
+    expect(kept.mirror.size).toBe(2);
   });
 
   it("knows nothing of an endpoint that returns but the work that still runs there", () => {
     const ledger = new Ledger();
-    const pool = new Pool(ledger);
+    const pool = emptyPool(ledger);
     pool.setEndpoints([endpoint({ id: "a" })]);
     const before = member(pool, "a");
-    before.prefixes.insert(prefix);
+    fill(before);
     before.isDraining = true;
     ledger.open("a", costOf(REQUEST, 0), REQUEST.output, 0);
     pool.setEndpoints([]);
     pool.setEndpoints([endpoint({ id: "a" })]);
     const after = member(pool, "a");
-    expect(after.prefixes.size).toBe(0);
+    expect(after.mirror.size).toBe(0);
     expect(after.isDraining).toBe(false);
     expect(after.account).toBe(before.account);
     expect(after.account.requests).toBe(1);
@@ -63,10 +70,10 @@ describe("membership", () => {
   it("takes an id that moved to another URL for another server", () => {
     const pool = poolOf({ id: "a", url: "http://one" });
     const before = member(pool, "a");
-    before.prefixes.insert(prefix);
+    fill(before);
     before.availability = "down";
     pool.setEndpoints([endpoint({ id: "a", url: "http://two" })]);
-    expect(member(pool, "a").prefixes.size).toBe(0);
+    expect(member(pool, "a").mirror.size).toBe(0);
     expect(member(pool, "a").availability).toBe("unknown");
   });
 
@@ -110,7 +117,7 @@ describe("a member", () => {
     [prefix, 0, 0],
   ])("of prefix %j in a prompt of %d tokens believes %d cached", (asked, promptTokens, expected) => {
     const pool = poolOf({ id: "a" });
-    member(pool, "a").prefixes.insert(prefix);
+    fill(member(pool, "a"));
     expect(member(pool, "a").cachedTokens({ ...REQUEST, prefix: asked, promptTokens })).toBe(expected);
   });
 });

@@ -1,11 +1,14 @@
+import type { Account } from "./account.ts";
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import { EngineSpeed } from "./engine-speed.ts";
 import { type Availability, takesTraffic } from "./health.ts";
-import type { Account, Ledger } from "./ledger.ts";
-import type { Candidate, Policy } from "./policy.ts";
-import { PrefixIndex } from "./prefix-index.ts";
+import type { Holding, HoldingLine } from "./holding.ts";
+import { KvMirror } from "./kv-mirror.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Candidate, EvictionVisitor, Policy } from "./policy.ts";
 import type { RequestProfile } from "./request.ts";
+import type { ReuseOdds } from "./reuse-odds.ts";
 import { SpeedObserver } from "./speed-observer.ts";
 import { SpeedPool } from "./speed-pool.ts";
 
@@ -16,7 +19,9 @@ export class Member implements Candidate {
   readonly speed: EngineSpeed;
   /** Learns `speed` from the requests that run there. */
   readonly observer: SpeedObserver;
-  readonly prefixes: PrefixIndex;
+  readonly mirror: KvMirror;
+  /** Requests held for it. */
+  readonly held: HoldingLine;
   signals: EngineSignals | undefined;
   availability: Availability = "unknown";
   /** Finishes what it has, takes nothing new. */
@@ -24,24 +29,54 @@ export class Member implements Candidate {
   /** Undefined: not known yet, so it is tried with any model. */
   models: ReadonlySet<string> | undefined;
 
-  constructor(endpoint: Endpoint, account: Account, speeds: SpeedPool) {
+  constructor(endpoint: Endpoint, account: Account, shared: PoolKnowledge, held: HoldingLine) {
     this.endpoint = endpoint;
     this.account = account;
-    this.speed = new EngineSpeed(speeds, endpoint.tokensPerSecond);
+    this.speed = new EngineSpeed(shared.speeds, endpoint.tokensPerSecond);
     this.observer = new SpeedObserver(account, this.speed);
-    this.prefixes = new PrefixIndex(endpoint.kvCapacityTokens);
+    this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse);
+    this.held = held;
   }
 
   get kvCapacityTokens(): number | undefined {
     return this.endpoint.kvCapacityTokens ?? this.signals?.kvCapacityTokens;
   }
 
+  /** By balancer: what the requests it has in flight here share. */
+  readonly othersSharedTokens: Map<string, number> = new Map<string, number>();
+
+  get kvTokens(): number {
+    const { contextTokens, waitingPromptTokens, requests } = this.account;
+    // Half of each request's last block is empty, on the mean.
+    const unfilledTokens = (requests * (this.signals?.kvBlockTokens ?? KV_BLOCK_TOKENS)) / 2;
+    return contextTokens + waitingPromptTokens - this.#sharedTokens + unfilledTokens;
+  }
+
   cachedTokens(request: RequestProfile): number {
     if (request.prefix === undefined) return 0;
     // An engine computes at least the last prompt token, whatever it holds.
-    return Math.max(0, Math.min(this.prefixes.matchedTokens(request.prefix), request.promptTokens - 1));
+    return Math.max(0, Math.min(this.mirror.matchedTokens(request.prefix), request.promptTokens - 1));
+  }
+
+  get #sharedTokens(): number {
+    let tokens = this.mirror.sharedTokens;
+    if (this.othersSharedTokens.size > 0) for (const others of this.othersSharedTokens.values()) tokens += others;
+    return tokens;
+  }
+
+  visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void {
+    this.mirror.visitEvicted(tokens, this.kvTokens, nowMs, visit);
   }
 }
+
+/** What the members of a pool learn together. */
+export interface PoolKnowledge {
+  readonly speeds: SpeedPool;
+  readonly reuse: ReuseOdds;
+}
+
+/** The default of vLLM. */
+const KV_BLOCK_TOKENS = 16;
 
 /** Who may take a request, and why the others may not. */
 export interface Eligibility {
@@ -54,12 +89,15 @@ export interface Eligibility {
 /** Ordered membership. Endpoints that stay keep everything learned about them. */
 export class Pool {
   readonly #ledger: Ledger;
-  readonly #speeds = new SpeedPool();
+  readonly #holding: Holding;
+  readonly #shared: PoolKnowledge;
   #members: ReadonlyMap<string, Member> = new Map();
   #ordered: readonly Member[] = [];
 
-  constructor(ledger: Ledger) {
+  constructor(ledger: Ledger, holding: Holding, reuse: ReuseOdds) {
     this.#ledger = ledger;
+    this.#holding = holding;
+    this.#shared = { speeds: new SpeedPool(), reuse };
   }
 
   get members(): readonly Member[] {
@@ -91,14 +129,23 @@ export class Pool {
 
   /** Every member is either in `members` or excluded. */
   eligible(request: RequestProfile, tried: readonly string[], policy: Pick<Policy, "hasRoom">): Eligibility {
-    const members: Member[] = [];
-    const full: Member[] = [];
+    const able: Member[] = [];
     const excluded: { endpoint: string; why: Exclusion }[] = [];
     for (const member of this.#ordered) {
-      const why = exclusionOf(member, request, tried, policy);
-      if (why === undefined) members.push(member);
+      const why = exclusionOf(member, request, tried);
+      if (why === undefined) able.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why });
-      if (why === "no_room") full.push(member);
+    }
+    if (policy.hasRoom === undefined) return { members: able, full: [], excluded };
+    const members: Member[] = [];
+    const full: Member[] = [];
+    for (const member of able) {
+      if (policy.hasRoom(request, member, able)) {
+        members.push(member);
+      } else {
+        full.push(member);
+        excluded.push({ endpoint: member.endpoint.id, why: "no_room" });
+      }
     }
     return { members, full, excluded };
   }
@@ -108,12 +155,13 @@ export class Pool {
     if (kept?.endpoint.url !== endpoint.url) return undefined;
     kept.endpoint = endpoint;
     kept.speed.configure(endpoint.tokensPerSecond);
-    kept.prefixes.resize(kept.kvCapacityTokens);
+    kept.mirror.resize(kept.kvCapacityTokens);
     return kept;
   }
 
   #add(endpoint: Endpoint): Member {
-    return new Member(endpoint, this.#ledger.account(endpoint.id), this.#speeds);
+    const { id } = endpoint;
+    return new Member(endpoint, this.#ledger.account(id), this.#shared, this.#holding.line(id));
   }
 }
 
@@ -141,14 +189,12 @@ function exclusionOf(
   member: Member,
   request: RequestProfile,
   tried: readonly string[],
-  policy: Pick<Policy, "hasRoom">,
 ): Exclusion | undefined {
   if (!serves(member, request.model)) return "model_not_served";
   if (member.isDraining) return "draining";
   if (member.endpoint.weight === 0) return "weight_zero";
   if (!takesTraffic(member.availability)) return member.availability;
-  if (tried.includes(member.endpoint.id)) return "tried";
-  return policy.hasRoom?.(request, member) === false ? "no_room" : undefined;
+  return tried.includes(member.endpoint.id) ? "tried" : undefined;
 }
 
 /** A request that names no model leaves the choice to the engine. */

@@ -63,4 +63,24 @@ describe("QuantileTracker", () => {
   it("stands still on a stream without noise", () => {
     expect(track(0.35, new Array<number>(1000).fill(10))).toBeCloseTo(10, 9);
   });
+
+  it("moves with what it is shifted by, and its first samples with it", () => {
+    const tracker = new QuantileTracker(0.5);
+    tracker.shift(1);
+    expect(tracker.log).toBe(0);
+    for (const sample of [1, 1, 1]) tracker.observe(sample);
+    tracker.shift(Math.log(2));
+    expect(Math.exp(tracker.log)).toBeCloseTo(2, 9);
+    for (const sample of [2, 9, 9]) tracker.observe(sample);
+    expect(Math.exp(tracker.log)).toBeCloseTo(2, 9);
+  });
+
+  it("is pulled by a sample as far as that weighs", () => {
+    const [light, heavy] = [new QuantileTracker(0.5), new QuantileTracker(0.5)];
+    for (let i = 0; i < 15; i++) for (const tracker of [light, heavy]) tracker.observe(1);
+    expect(light.isWarm).toBe(true);
+    light.observe(5, 0.5);
+    heavy.observe(5, 2);
+    expect(heavy.log / light.log).toBeCloseTo(4, 9);
+  });
 });

@@ -20,16 +20,23 @@ export class QuantileTracker {
     return this.#samples;
   }
 
+  /** From now on no sample is kept. */
+  get isWarm(): boolean {
+    return this.#samples >= WARM_UP;
+  }
+
   /** Natural logarithm of the value; 0 before any sample. */
   get log(): number {
     return this.#log;
   }
 
-  observe(sample: number): void {
+  /** @param weight How far this sample pulls, in steps; the first samples all count the same. */
+  observe(sample: number, weight = 1): void {
     const log = Math.log(sample);
+    const isWarm = this.isWarm;
     this.#samples++;
-    if (this.#samples > WARM_UP) {
-      this.#step(log);
+    if (isWarm) {
+      this.#step(log, weight);
       return;
     }
     this.#first.push(log);
@@ -37,9 +44,16 @@ export class QuantileTracker {
     this.#log = this.#first[Math.round(this.#quantile * (this.#first.length - 1))] as number;
   }
 
-  #step(log: number): void {
+  /** What was seen is from now on told on another scale, on which all of it is more by this, as a logarithm. */
+  shift(log: number): void {
+    if (this.#samples === 0) return;
+    this.#log += log;
+    for (let i = 0; i < this.#first.length; i++) this.#first[i] = (this.#first[i] as number) + log;
+  }
+
+  #step(log: number, weight: number): void {
     const pull = log > this.#log ? this.#quantile : this.#quantile - 1;
-    const moved = this.#log + STEP * pull;
+    const moved = this.#log + STEP * weight * pull;
     // Never past the sample: a tight stream of samples is met, not circled.
     this.#log = pull > 0 ? Math.min(moved, log) : Math.max(moved, log);
   }

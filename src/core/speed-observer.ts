@@ -1,6 +1,7 @@
+import type { Account } from "./account.ts";
 import type { Cost } from "./cost.ts";
 import type { EngineSpeed } from "./engine-speed.ts";
-import type { Account, Lease } from "./ledger.ts";
+import type { Lease } from "./ledger.ts";
 
 /** Times a stretch of one request's decoding. Sums are over its tokens. */
 export interface DecodeTimer {

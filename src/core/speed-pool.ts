@@ -1,18 +1,33 @@
-import { QuantileTracker } from "./quantile-tracker.ts";
+import { WorkFit, type WorkKind } from "./work-fit.ts";
 
-/** Which of the two factors. */
+/** Which kind of work. */
 export type Scale = "decode" | "prefill";
 
-/** The two factors that are learned of one endpoint. */
-export class SpeedScales {
-  readonly #trackers: Record<Scale, QuantileTracker> = { decode: trackerOf("decode"), prefill: trackerOf("prefill") };
+/** How each kind is learned; what its parts are, `EngineSpeed` says. */
+const KINDS: Readonly<Record<Scale, WorkKind>> = {
+  /**
+   * A step's fixed part, and beside it the context tokens and the sequences. The median: gaps between tokens are late
+   * as often as early. Against the fixed part the context is 1.2 times dearer to 4 times cheaper than in the prior on
+   * the models and machines that were measured, sequences 1.5 times cheaper to 3 times dearer.
+   */
+  decode: { quantile: 0.5, spreads: [1, 0.7] },
+  /**
+   * Tokens, and beside them the attention pairs, which are 1.3 times dearer to 3 times cheaper. Well below the median:
+   * a wait for a slot, for others' prefill or for a proxy that coalesces only ever adds to a first token's time.
+   */
+  prefill: { quantile: 0.22, spreads: [0.7] },
+};
 
-  get decode(): QuantileTracker {
-    return this.#trackers.decode;
+/** What is learned of one endpoint. */
+export class SpeedScales {
+  readonly #fits: Record<Scale, WorkFit> = { decode: new WorkFit(KINDS.decode), prefill: new WorkFit(KINDS.prefill) };
+
+  get decode(): WorkFit {
+    return this.#fits.decode;
   }
 
-  get prefill(): QuantileTracker {
-    return this.#trackers.prefill;
+  get prefill(): WorkFit {
+    return this.#fits.prefill;
   }
 
   /** Observations of both. */
@@ -22,20 +37,17 @@ export class SpeedScales {
 
   /** Begins anew. */
   forget(scale: Scale): void {
-    this.#trackers[scale] = trackerOf(scale);
+    this.#fits[scale] = new WorkFit(KINDS[scale]);
   }
 }
 
-function trackerOf(scale: Scale): QuantileTracker {
-  return new QuantileTracker(QUANTILES[scale]);
-}
-
-/** What the members' values come to at a version of the pool; logarithms. */
+/** What the members' values come to; logarithms. */
 interface Summary {
   readonly version: number;
   readonly decodeLog: number;
   readonly fastestDecodeLog: number;
   readonly prefillOverDecodeLog: number;
+  readonly ratioLogs: Readonly<Record<Scale, readonly number[]>>;
 }
 
 /**
@@ -45,17 +57,27 @@ interface Summary {
 export class SpeedPool {
   readonly #members = new Set<SpeedScales>();
   readonly #samples: Record<Scale, number> = { decode: 0, prefill: 0 };
-  #version = 0;
-  #summary: Summary = { version: 0, decodeLog: 0, fastestDecodeLog: 0, prefillOverDecodeLog: 0 };
+  /** Observations since the last summary; infinite: the members changed. */
+  #unsummed = 0;
+  #summary: Summary = {
+    version: 0,
+    decodeLog: 0,
+    fastestDecodeLog: 0,
+    prefillOverDecodeLog: 0,
+    ratioLogs: { decode: KINDS.decode.spreads.map(() => 0), prefill: KINDS.prefill.spreads.map(() => 0) },
+  };
 
   /** Endpoints; one where all have left, whose last requests may still run. */
   get size(): number {
     return Math.max(1, this.#members.size);
   }
 
-  /** Changes with every observation and every change of membership. */
+  /**
+   * Changes whenever anything below may have. Of the first observations each counts at once; later one of them moves
+   * next to nothing, and all endpoints are believed anew only when as many were made as there are endpoints.
+   */
   get version(): number {
-    return this.#version;
+    return this.#upToDate.version;
   }
 
   /** Mean of its endpoints' decode scales, in the logarithm; 0 before any was seen. */
@@ -73,6 +95,11 @@ export class SpeedPool {
     return this.#upToDate.prefillOverDecodeLog;
   }
 
+  /** How dear such work's other parts are against its main one, by what its endpoints know of that: see `WorkFit`. */
+  ratioLogs(scale: Scale): readonly number[] {
+    return this.#upToDate.ratioLogs[scale];
+  }
+
   /** Observations ever, also of endpoints that left. */
   samples(scale: Scale): number {
     return this.#samples[scale];
@@ -80,36 +107,54 @@ export class SpeedPool {
 
   observed(scale: Scale): void {
     this.#samples[scale]++;
-    this.#version++;
+    this.#unsummed++;
   }
 
   add(scales: SpeedScales): void {
     this.#members.add(scales);
-    this.#version++;
+    this.#unsummed = Number.POSITIVE_INFINITY;
   }
 
   remove(scales: SpeedScales): void {
     this.#members.delete(scales);
-    this.#version++;
+    this.#unsummed = Number.POSITIVE_INFINITY;
   }
 
   /** Where nobody that was seen is left, what was believed last still holds: replacements are like those they replace. */
   get #upToDate(): Summary {
-    if (this.#summary.version === this.#version) return this.#summary;
-    const members = [...this.#members];
-    const decodeLogs = members.filter(({ decode }) => decode.samples > 0).map(({ decode }) => decode.log);
-    const decodeLog = mean(decodeLogs) ?? this.#summary.decodeLog;
-    const ratioLogs = members
-      .filter(({ prefill }) => prefill.samples > 0)
-      .map(({ prefill, decode }) => prefill.log - (decode.samples > 0 ? decode.log : decodeLog));
+    const last = this.#summary;
+    const samples = this.#samples.decode + this.#samples.prefill;
+    if (this.#unsummed <= Math.min(this.size - 1, samples / MANY)) return last;
+    this.#unsummed = 0;
+    const decodes = [...this.#members].map(({ decode }) => decode).filter(isSeen);
+    const prefills = [...this.#members].filter(({ prefill }) => isSeen(prefill));
+    const ratioLogs = {
+      decode: meanRatioLogs("decode", decodes) ?? last.ratioLogs.decode,
+      prefill:
+        meanRatioLogs(
+          "prefill",
+          prefills.map(({ prefill }) => prefill),
+        ) ?? last.ratioLogs.prefill,
+    };
+    const scaleLog = (scale: Scale, fit: WorkFit): number => fit.scaleLog(fit.ratioLogs(ratioLogs[scale]));
+    const decodeLogs = decodes.map((decode) => scaleLog("decode", decode));
+    const decodeLog = mean(decodeLogs) ?? last.decodeLog;
+    const prefillOverDecodeLogs = prefills.map(
+      ({ prefill, decode }) => scaleLog("prefill", prefill) - (isSeen(decode) ? scaleLog("decode", decode) : decodeLog),
+    );
     this.#summary = {
-      version: this.#version,
+      version: last.version + 1,
       decodeLog,
-      fastestDecodeLog: decodeLogs.length > 0 ? Math.min(...decodeLogs) : this.#summary.fastestDecodeLog,
-      prefillOverDecodeLog: mean(ratioLogs) ?? this.#summary.prefillOverDecodeLog,
+      fastestDecodeLog: decodeLogs.length > 0 ? Math.min(...decodeLogs) : last.fastestDecodeLog,
+      prefillOverDecodeLog: mean(prefillOverDecodeLogs) ?? last.prefillOverDecodeLog,
+      ratioLogs,
     };
     return this.#summary;
   }
+}
+
+function isSeen({ samples }: WorkFit): boolean {
+  return samples > 0;
 }
 
 /** Undefined: of nothing. */
@@ -117,9 +162,23 @@ function mean(values: readonly number[]): number | undefined {
   return values.length === 0 ? undefined : values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-const QUANTILES: Readonly<Record<Scale, number>> = {
-  /** The median: gaps between tokens are late as often as early. */
-  decode: 0.5,
-  /** Below the median: a wait for a slot or for others' prefill only ever adds to a first token's time. */
-  prefill: 0.35,
-};
+/** What they know of the ratios, each by how much it knows. Undefined: there are none. */
+function meanRatioLogs(scale: Scale, fits: readonly WorkFit[]): number[] | undefined {
+  if (fits.length === 0) return undefined;
+  return KINDS[scale].spreads.map((_, ratio) => {
+    let sum = 0;
+    let known = NEGLIGIBLE;
+    for (const fit of fits) {
+      // Shrunk by what it does not know, so weighed by what it does.
+      sum += fit.ownRatioLog(ratio);
+      known += fit.knownOfRatio(ratio);
+    }
+    return sum / known;
+  });
+}
+
+/** Of so many observations, one more makes next to no difference to the mean of all. */
+const MANY = 64;
+
+/** Knowledge of a ratio that does not count: what it rests on is a sample or two. */
+const NEGLIGIBLE = 0.1;

@@ -71,6 +71,7 @@ export const generationFields: {
   seed: z.ZodType<number | null | undefined>;
   min_tokens: z.ZodType<number | null | undefined>;
   ignore_eos: z.ZodType<boolean | null | undefined>;
+  natural_tokens: z.ZodType<number | null | undefined>;
   cache_salt: z.ZodType<string | null | undefined>;
   stream_options: z.ZodType<StreamOptions | null | undefined>;
 } = {
@@ -79,6 +80,7 @@ export const generationFields: {
   seed: z.int().nullish(),
   min_tokens: z.int().min(0).nullish(),
   ignore_eos: z.boolean().nullish(),
+  natural_tokens: z.int().min(1).nullish(),
   cache_salt: z.string().min(1).nullish(),
   stream_options: z
     .looseObject({ include_usage: z.boolean().nullish(), continuous_usage_stats: z.boolean().nullish() })
@@ -114,6 +116,7 @@ export function generationOf(
     maxTokens: maxTokens ?? undefined,
     minTokens: body.min_tokens ?? 0,
     ignoreEos: body.ignore_eos ?? false,
+    naturalTokens: body.natural_tokens ?? undefined,
     cacheSalt: body.cache_salt ?? undefined,
     seed: body.seed ?? 0,
   };

@@ -3,7 +3,7 @@ import { seededRandom } from "../core/index.ts";
 import { EXACT_TOKENS, generateReply, planOutput } from "./reply.ts";
 import { tokenize } from "./tokens.ts";
 
-const FREE = { maxTokens: undefined, minTokens: 0, ignoreEos: false };
+const FREE = { maxTokens: undefined, minTokens: 0, ignoreEos: false, naturalTokens: undefined };
 const ROOM = 100_000;
 
 describe("generateReply", () => {
@@ -33,6 +33,24 @@ describe("planOutput", () => {
     for (let seed = 0; seed < 20; seed++) {
       expect(planOutput(bounds, room, seededRandom(seed))).toEqual({ tokens: expected, finishReason: "length" });
     }
+  });
+
+  it.each([
+    ["by itself", { ...FREE, naturalTokens: 700 }, { tokens: 700, finishReason: "stop" }],
+    [
+      "by itself below a small bound",
+      { ...FREE, naturalTokens: 7, maxTokens: 10 },
+      { tokens: 7, finishReason: "stop" },
+    ],
+    ["at a bound", { ...FREE, naturalTokens: 700, maxTokens: 300 }, { tokens: 300, finishReason: "length" }],
+    ["at the minimum", { ...FREE, naturalTokens: 7, minTokens: 9 }, { tokens: 9, finishReason: "stop" }],
+    [
+      "at the end of the context window",
+      { ...FREE, naturalTokens: ROOM + 1 },
+      { tokens: ROOM, finishReason: "length" },
+    ],
+  ])("ends a reply of a given length %s", (_where, bounds, expected) => {
+    expect(planOutput(bounds, ROOM, seededRandom(1))).toEqual(expected);
   });
 
   it("never stops before the minimum", () => {

@@ -43,6 +43,8 @@ export interface OutputBounds {
   readonly minTokens: number;
   /** Generate until a bound stops it. */
   readonly ignoreEos: boolean;
+  /** The length the reply would have by itself; undefined: it is drawn. */
+  readonly naturalTokens: number | undefined;
 }
 
 export interface OutputPlan {
@@ -60,10 +62,15 @@ const LOG_DEVIATION = 0.99;
 /** Decides how much is generated: `maxTokens` where that is asked for or small, else a natural length below it. */
 export function planOutput(bounds: OutputBounds, roomTokens: number, random: Random): OutputPlan {
   const limit = Math.min(bounds.maxTokens ?? roomTokens, roomTokens);
-  const isExact = bounds.ignoreEos || (bounds.maxTokens !== undefined && bounds.maxTokens <= EXACT_TOKENS);
+  const isSmall = bounds.maxTokens !== undefined && bounds.maxTokens <= EXACT_TOKENS;
+  const isExact = bounds.ignoreEos || (isSmall && bounds.naturalTokens === undefined);
   if (isExact) return { tokens: limit, finishReason: "length" };
-  const natural = Math.max(1, bounds.minTokens, Math.round(MEDIAN_TOKENS * Math.exp(LOG_DEVIATION * gaussian(random))));
+  const natural = Math.max(1, bounds.minTokens, bounds.naturalTokens ?? drawnTokens(random));
   return natural >= limit ? { tokens: limit, finishReason: "length" } : { tokens: natural, finishReason: "stop" };
+}
+
+function drawnTokens(random: Random): number {
+  return Math.round(MEDIAN_TOKENS * Math.exp(LOG_DEVIATION * gaussian(random)));
 }
 
 /** A standard normal draw (Box and Muller). */

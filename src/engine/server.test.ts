@@ -190,6 +190,11 @@ describe("completions", () => {
     expect((body as ChatBody).choices).toHaveLength(choices);
   });
 
+  it("has a natural length where the body says one, and no bound then", async () => {
+    const { body } = await answer("/v1/completions", { prompt: "a", natural_tokens: 90 });
+    expect(body).toMatchObject({ choices: [{ finish_reason: "stop" }], usage: { completion_tokens: 90 } });
+  });
+
   it("streams text and generates 16 tokens unless told otherwise", async () => {
     const stream = await events("/v1/completions", { prompt: "abcd", stream_options: { include_usage: true } });
     expect(stream).toHaveLength(16 + 3);

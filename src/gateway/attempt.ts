@@ -32,6 +32,8 @@ export interface AttemptRequest {
 export interface AttemptPlace {
   readonly pool: ServedPool;
   readonly routed: Routed;
+  /** How long the request was held before it was sent; undefined: it was not. */
+  readonly heldMs: number | undefined;
   readonly upstream: Upstream;
   readonly watchdog: Watchdog;
   readonly clock: Clock;
@@ -211,9 +213,10 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   #begin(status: number, headers: IncomingHttpHeaders): AnswerRelay {
     const { route, client, requestId } = this.#request;
-    const { pool, routed } = this.#place;
+    const { pool, routed, heldMs } = this.#place;
+    const { balancer } = pool;
     if (isEngineFailure(status)) this.#monitor.requestFailed(`a request was answered with ${status}`);
-    const source = { route, requestId, client, balancer: pool.balancer, routed, asksForUsage: this.#asksForUsage };
+    const source = { route, requestId, client, balancer, routed, heldMs, asksForUsage: this.#asksForUsage };
     return new AnswerRelay(source, status, headers);
   }
 
@@ -262,8 +265,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     this.#isSettled = true;
     const { watchdog, pool, routed, clock } = this.#place;
     watchdog.unwatch(this);
-    const { promptTokens, outputTokens } = this.#tokens;
-    pool.balancer.finish(routed.lease, { kind, promptTokens, outputTokens }, clock.nowMs());
+    const { promptTokens, cachedTokens, outputTokens } = this.#tokens;
+    pool.balancer.finish(routed.lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
     // Harmless after a clean end; in every other case it frees the endpoint at once.
     this.#controller?.abort(OVER);
     this.#settle(end);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Decision, Refused, RequestProfile, Routed } from "../core/index.ts";
-import type { ModelTarget } from "../runtime/index.ts";
+import type { Decision, Refused, RequestProfile, Routed, Ticket } from "../core/index.ts";
+import type { ModelTarget, TicketHolder } from "../runtime/index.ts";
 import { publishDecision } from "./admin/decision-channel.ts";
 import type { AnswerTokens } from "./answer/answer-relay.ts";
 import { Attempt, type AttemptEnd, type AttemptRequest } from "./attempt.ts";
@@ -10,6 +10,7 @@ import { errorBody } from "./client/error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./headers.ts";
+import { Hold } from "./hold.ts";
 import type { RequestOutcome } from "./outcome.ts";
 import { replaceModel } from "./request/body-edit.ts";
 import { OutboundBody } from "./request/outbound-body.ts";
@@ -19,8 +20,15 @@ import { type BodyProblem, type RequestFacts, readRequest } from "./request/read
 import { declaresTooMuch, receiveBody } from "./request/receive-body.ts";
 import { PASSTHROUGH, type Route } from "./routes.ts";
 
+/** A request that was read, and where it may go. */
+interface PreparedRequest {
+  readonly target: ModelTarget;
+  readonly profile: RequestProfile;
+  readonly request: AttemptRequest;
+}
+
 /** One client request from its head to its one outcome: body, decision, attempts, answer. */
-export class Exchange implements ClientWatcher {
+export class Exchange implements ClientWatcher, TicketHolder {
   readonly #parts: GatewayParts;
   readonly #route: Route;
   readonly #request: IncomingMessage;
@@ -28,8 +36,14 @@ export class Exchange implements ClientWatcher {
   readonly #requestId: string;
   readonly #arrivedAtMs: number;
   #isClientGone = false;
+  /** Undefined: it is not held at the balancer. */
+  #hold: Hold | undefined;
+  /** All its stays there together; undefined: it was never held. */
+  #heldMs: number | undefined;
   #attempt: Attempt | undefined;
   #target: ModelTarget | undefined;
+  #profile: RequestProfile | undefined;
+  #body: OutboundBody | undefined;
   #endpointId: string | undefined;
   #attempts = 0;
 
@@ -50,6 +64,15 @@ export class Exchange implements ClientWatcher {
   clientLeft(): void {
     this.#isClientGone = true;
     this.#attempt?.clientClosed();
+    this.#hold?.leave();
+  }
+
+  get bodyBytes(): number {
+    return this.#body?.keptBytes ?? 0;
+  }
+
+  released(decision: Routed | Refused): void {
+    this.#hold?.release(decision);
   }
 
   async run(): Promise<void> {
@@ -70,6 +93,15 @@ export class Exchange implements ClientWatcher {
   }
 
   async #serve(): Promise<void> {
+    const prepared = await this.#prepare();
+    if (prepared !== undefined) await this.#tryEndpoints(prepared);
+  }
+
+  /**
+   * Reads the request; undefined: it was answered. What was read, the parsed body above all, is gone when this returns
+   * and takes no memory while the request is held and answered.
+   */
+  async #prepare(): Promise<PreparedRequest | undefined> {
     const { runtime, watchdog } = this.#parts;
     const { bodyBytes } = runtime.config.limits;
     if (awaitsLeave(this.#request) && !declaresTooMuch(this.#request, bodyBytes)) this.#client.invite();
@@ -95,8 +127,9 @@ export class Exchange implements ClientWatcher {
     this.#target = target;
     const decoded = body.decoded ?? body.sent;
     const isAlias = target.model !== "" && target.model !== facts.model;
-    const outbound = new OutboundBody(body.sent, decoded, isAlias ? this.#rename(decoded, target.model) : undefined);
-    await this.#tryEndpoints(target, this.#profile(target, facts), this.#attemptRequest(facts, outbound));
+    this.#body = new OutboundBody(body.sent, decoded, isAlias ? this.#rename(decoded, target.model) : undefined);
+    this.#profile = this.#profileOf(target, facts);
+    return { target, profile: this.#profile, request: this.#attemptRequest(facts, this.#body) };
   }
 
   #read(sent: Buffer, decoded: Buffer | undefined): RequestFacts | BodyProblem {
@@ -112,7 +145,7 @@ export class Exchange implements ClientWatcher {
       : replaceModel(body, model);
   }
 
-  #profile(target: ModelTarget, facts: RequestFacts): RequestProfile {
+  #profileOf(target: ModelTarget, facts: RequestFacts): RequestProfile {
     const session = this.#parts.sessionKeys.read(this.#request.headers, facts.body);
     this.#parts.metrics.sessionKey(session.key === undefined ? session.reason : "found");
     return profileOf(this.#route, facts, target, session.key);
@@ -132,14 +165,19 @@ export class Exchange implements ClientWatcher {
     };
   }
 
-  async #tryEndpoints(target: ModelTarget, profile: RequestProfile, request: AttemptRequest): Promise<void> {
+  async #tryEndpoints({ target, profile, request }: PreparedRequest): Promise<void> {
     const { runtime, metrics } = this.#parts;
     const tried: string[] = [];
     let lost = 0;
     let lastCause: string | undefined;
     while (!this.#isClientGone) {
-      const decision: Decision = target.pool.balancer.decide(profile, runtime.clock.nowMs(), tried);
-      publishDecision({ requestId: this.#requestId, pool: target.pool.name, request: profile, decision });
+      let decision: Decision | undefined = target.pool.balancer.decide(profile, runtime.clock.nowMs(), tried, this);
+      this.#publish(target, profile, decision);
+      if (decision.kind === "held") {
+        decision = await this.#waitThrough(decision.ticket, target);
+        if (decision === undefined) break;
+        this.#publish(target, profile, decision);
+      }
       if (decision.kind === "refused") return this.#refuseDecision(decision, lastCause);
       this.#endpointId = decision.endpoint.id;
       this.#attempts++;
@@ -167,12 +205,39 @@ export class Exchange implements ClientWatcher {
     this.#end("client_closed");
   }
 
+  /** Until the balancer lets the request go. Undefined: its client left before. */
+  async #waitThrough(ticket: Ticket, { pool }: ModelTarget): Promise<Routed | Refused | undefined> {
+    const { metrics, runtime } = this.#parts;
+    const hold = new Hold(pool.balancer, ticket, runtime.clock);
+    metrics.holds.began(pool.name);
+    this.#hold = hold;
+    await hold.ended;
+    this.#hold = undefined;
+    const { decision, elapsedMs } = hold;
+    this.#heldMs = (this.#heldMs ?? 0) + elapsedMs;
+    metrics.holds.ended(pool.name, decision === undefined ? "client_closed" : RESULTS[decision.kind], elapsedMs);
+    return decision;
+  }
+
+  #publish({ pool }: ModelTarget, request: RequestProfile, decision: Decision): void {
+    publishDecision({ requestId: this.#requestId, pool: pool.name, request, decision, heldMs: this.#heldMs });
+  }
+
   #attemptAt({ pool }: ModelTarget, routed: Routed, request: AttemptRequest): Promise<AttemptEnd> {
     const { runtime, upstreams, watchdog } = this.#parts;
     const { firstByteMs, idleMs } = runtime.config.timeouts;
     const upstream = upstreams.get(pool, routed.endpoint.id);
     return new Promise((settle) => {
-      const place = { pool, routed, upstream, watchdog, clock: runtime.clock, firstByteMs, idleMs };
+      const place = {
+        pool,
+        routed,
+        heldMs: this.#heldMs,
+        upstream,
+        watchdog,
+        clock: runtime.clock,
+        firstByteMs,
+        idleMs,
+      };
       this.#attempt = new Attempt(request, place, settle);
       this.#attempt.start();
     });
@@ -198,7 +263,7 @@ export class Exchange implements ClientWatcher {
   }
 
   /** The balancer's own answer. */
-  #refuse(code: ErrorCode, details: ErrorDetails = {}): void {
+  #refuse(code: ErrorCode, details: ErrorDetails = {}): undefined {
     const { headers, body, status } = errorBody(this.#route.dialect, code, { ...details, requestId: this.#requestId });
     this.#client.answer(status, [...Object.entries(headers).flat(), ...this.#servedBy()], body);
     this.#end(code);
@@ -210,10 +275,16 @@ export class Exchange implements ClientWatcher {
       return requestIdHeaders(this.#requestId, dialect);
     }
     const policy = this.#target.pool.balancer.policyName;
-    return ownHeaders({ endpointId: this.#endpointId, policy, requestId: this.#requestId, dialect });
+    return ownHeaders({
+      endpointId: this.#endpointId,
+      policy,
+      heldMs: this.#heldMs,
+      requestId: this.#requestId,
+      dialect,
+    });
   }
 
-  #end(outcome: RequestOutcome, tokens?: AnswerTokens): void {
+  #end(outcome: RequestOutcome, tokens?: AnswerTokens): undefined {
     const { metrics, runtime } = this.#parts;
     const nowMs = runtime.clock.nowMs();
     const ended = {
@@ -227,11 +298,15 @@ export class Exchange implements ClientWatcher {
       tokens,
     };
     metrics.requestEnded(ended);
+    if (this.#profile !== undefined && tokens !== undefined) {
+      runtime.recorder?.record(this.#profile, this.#arrivedAtMs, tokens);
+    }
     if (!runtime.log.isLevelEnabled("debug")) return;
     const { pool, endpoint, route, attempts } = ended;
     const durationMs = Math.round(nowMs - this.#arrivedAtMs);
+    const heldMs = this.#heldMs && Math.round(this.#heldMs);
     runtime.log.debug(
-      { requestId: this.#requestId, pool, endpoint, route, outcome, attempts, durationMs },
+      { requestId: this.#requestId, pool, endpoint, route, outcome, attempts, heldMs, durationMs },
       "request ended",
     );
   }
@@ -242,6 +317,9 @@ export class Exchange implements ClientWatcher {
  * that of the request's own doing: a prompt that crashes engines must not go through all of them.
  */
 const MAX_LOST = 2;
+
+/** What a release makes of a hold. */
+const RESULTS = { routed: "sent", refused: "refused" } as const;
 
 /** What a body may take from the arrival of its head: long enough for the largest one over a poor line. */
 const BODY_MS = 300_000;

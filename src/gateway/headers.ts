@@ -7,6 +7,8 @@ export type HeaderList = string[];
 /** Names of the headers that the balancer adds to its answers. */
 const ENDPOINT_HEADER = "x-evenkeel-endpoint";
 const POLICY_HEADER = "x-evenkeel-policy";
+/** Whole milliseconds that a request was held before it was sent; absent: it was not. */
+const HELD_HEADER = "x-evenkeel-held-ms";
 const REQUEST_ID_HEADER = "x-request-id";
 /** Anthropic's name for the same, which its SDK reads. */
 const ANTHROPIC_REQUEST_ID_HEADER = "request-id";
@@ -37,7 +39,11 @@ const CONTROL: ReadonlySet<string> = new Set([
   "target-pod",
   ENDPOINT_HEADER,
   POLICY_HEADER,
+  HELD_HEADER,
 ]);
+
+/** What the balancer says of itself: an endpoint that is one too has its own word replaced. */
+const RECEIPT: ReadonlySet<string> = new Set([ENDPOINT_HEADER, POLICY_HEADER, HELD_HEADER]);
 
 /** Many servers take an underscore in a header's name for a hyphen. */
 function isControl(name: string): boolean {
@@ -83,6 +89,8 @@ export function upstreamHeaders(client: IncomingHttpHeaders, hop: Hop): HeaderLi
 export interface AnswerSource {
   readonly endpointId: string;
   readonly policy: string;
+  /** How long the request was held before it was sent; undefined: it was not. */
+  readonly heldMs: number | undefined;
   readonly requestId: string;
   readonly dialect: Dialect;
   /** The body is not what the endpoint sent, so its length does not hold any more. */
@@ -96,7 +104,7 @@ export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSourc
   for (const name in endpoint) {
     const value = endpoint[name];
     if (value === undefined || HOP_BY_HOP.has(name) || listed?.has(name)) continue;
-    if (name === ENDPOINT_HEADER || name === POLICY_HEADER) continue;
+    if (RECEIPT.has(name)) continue;
     if (name === REQUEST_ID_HEADER) {
       if (value !== source.requestId) append(headers, UPSTREAM_REQUEST_ID_HEADER, value);
       continue;
@@ -112,8 +120,9 @@ export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSourc
 
 /** The headers by which an answer says who served it. */
 export function ownHeaders(source: Omit<AnswerSource, "dropsLength">): HeaderList {
-  const { endpointId, policy, requestId, dialect } = source;
-  return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, ...requestIdHeaders(requestId, dialect)];
+  const { endpointId, policy, heldMs, requestId, dialect } = source;
+  const held = heldMs === undefined ? [] : [HELD_HEADER, String(Math.round(heldMs))];
+  return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, ...held, ...requestIdHeaders(requestId, dialect)];
 }
 
 /** @param dialect undefined: the path is none of the balanced ones. */

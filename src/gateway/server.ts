@@ -26,7 +26,7 @@ export interface RunningServer {
   close(): Promise<void>;
 }
 
-/** Starts a balancer as configured. @throws when an address cannot be listened on. */
+/** Starts a balancer as configured. @throws when an address cannot be listened on or the file to record to not be written. */
 export async function startServer(config: Config, runtimeParts: RuntimeParts = {}): Promise<RunningServer> {
   const runtime = new Runtime(config, runtimeParts);
   const parts: GatewayParts = {
@@ -91,6 +91,7 @@ class Gateway {
       return { listenUrl, adminUrl, runtime, close: () => this.close() };
     } catch (error) {
       this.#server.close();
+      this.#admin?.close();
       throw error;
     }
   }

@@ -1,12 +1,14 @@
 import type { EndpointConfig } from "../config/index.ts";
 import {
-  type Balancer,
   EndpointHealth,
   type HealthTransition,
+  type Observation,
   type ProbeOutcome,
   takesTraffic,
 } from "../core/index.ts";
 import { createPoller, engineAdapters, type Poller } from "../signals/index.ts";
+import type { Clock } from "./clock.ts";
+import type { LiveBalancer } from "./live-balancer.ts";
 import type { Log } from "./log.ts";
 import type { PoolSurroundings } from "./served-pool.ts";
 
@@ -20,16 +22,18 @@ export interface MonitorSurroundings extends Omit<PoolSurroundings, "modelsChang
 export class EndpointMonitor {
   readonly endpoint: EndpointConfig;
   readonly health: EndpointHealth;
-  readonly #balancer: Balancer;
+  readonly #balancer: LiveBalancer;
+  readonly #clock: Clock;
   readonly #log: Log;
   readonly #poller: Poller;
   #engine: EndpointConfig["engine"];
   #scrapeFailures = 0;
 
-  constructor(endpoint: EndpointConfig, balancer: Balancer, surroundings: MonitorSurroundings) {
+  constructor(endpoint: EndpointConfig, balancer: LiveBalancer, surroundings: MonitorSurroundings) {
     const { clock, random, health, modelsReported } = surroundings;
     this.endpoint = endpoint;
     this.#balancer = balancer;
+    this.#clock = clock;
     this.#log = surroundings.log.child({ endpoint: endpoint.id });
     this.#engine = endpoint.engine;
     this.health = new EndpointHealth({
@@ -43,11 +47,11 @@ export class EndpointMonitor {
       nowMs: () => clock.nowMs(),
       random,
       onProbe: (outcome) => this.#moved(this.health.probed(this.#read(outcome))),
-      onSignals: (signals) => balancer.observe({ kind: "signals", endpointId: endpoint.id, signals }),
+      onSignals: (signals) => this.#observe({ kind: "signals", endpointId: endpoint.id, signals }),
       onScrapeFailed: () => {
         this.#scrapeFailures++;
       },
-      onRestart: () => balancer.observe({ kind: "restarted", endpointId: endpoint.id }),
+      onRestart: () => this.#observe({ kind: "restarted", endpointId: endpoint.id }),
       onModels: (models, engine) => {
         this.#engine = engine;
         modelsReported(models.map(({ id }) => id));
@@ -120,6 +124,10 @@ export class EndpointMonitor {
     if (transition === undefined) return;
     const { from, to, reason } = transition;
     this.#log[to === "ready" ? "info" : "warn"]({ from, to, reason }, `endpoint is ${to}`);
-    this.#balancer.observe({ kind: "availability", endpointId: this.endpoint.id, availability: to });
+    this.#observe({ kind: "availability", endpointId: this.endpoint.id, availability: to });
+  }
+
+  #observe(observation: Observation): void {
+    this.#balancer.observe(observation, this.#clock.nowMs());
   }
 }

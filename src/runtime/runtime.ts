@@ -3,6 +3,7 @@ import { type Random, seededRandom } from "../core/index.ts";
 import { type Clock, monotonicClock } from "./clock.ts";
 import { createLog, type Log } from "./log.ts";
 import { ModelDirectory } from "./model-directory.ts";
+import { Recorder } from "./recorder.ts";
 import { ServedPool } from "./served-pool.ts";
 
 /** What a test replaces; each default is the real thing. */
@@ -20,6 +21,7 @@ export class Runtime {
   readonly pools: readonly ServedPool[];
   readonly directory: ModelDirectory;
   #ticker: NodeJS.Timeout | undefined;
+  #recorder: Recorder | undefined;
   #isDraining = false;
 
   constructor(config: Config, parts: RuntimeParts = {}) {
@@ -47,7 +49,15 @@ export class Runtime {
     return !this.#isDraining && this.pools.every((pool) => pool.isReady);
   }
 
+  /** Undefined: nothing is recorded. */
+  get recorder(): Recorder | undefined {
+    return this.#recorder;
+  }
+
+  /** @throws RecordingError when requests are to be recorded and cannot be. */
   start(): void {
+    const { recording } = this.config;
+    if (recording !== undefined) this.#recorder = new Recorder(recording, this.clock, this.log);
     for (const pool of this.pools) pool.start();
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     this.#ticker.unref();
@@ -59,7 +69,7 @@ export class Runtime {
 
   async close(): Promise<void> {
     clearInterval(this.#ticker);
-    await Promise.all(this.pools.map((pool) => pool.stop()));
+    await Promise.all([...this.pools.map((pool) => pool.stop()), this.#recorder?.close()]);
   }
 
   #tick(): void {

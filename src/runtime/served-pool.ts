@@ -2,6 +2,7 @@ import type { EndpointConfig, HealthConfig, PoolConfig } from "../config/index.t
 import { Balancer, type EndpointHealth, type Random } from "../core/index.ts";
 import type { Clock } from "./clock.ts";
 import { EndpointMonitor } from "./endpoint-monitor.ts";
+import { LiveBalancer } from "./live-balancer.ts";
 import type { Log } from "./log.ts";
 
 /** What a pool needs from the process around it. */
@@ -18,22 +19,25 @@ export interface PoolSurroundings {
 export class ServedPool {
   readonly name: string;
   readonly config: PoolConfig;
-  readonly balancer: Balancer;
+  readonly balancer: LiveBalancer;
+  readonly #clock: Clock;
   readonly #monitors: ReadonlyMap<string, EndpointMonitor>;
   readonly #modelsChanged: () => void;
 
   constructor(config: PoolConfig, surroundings: PoolSurroundings) {
     this.name = config.name;
     this.config = config;
-    this.balancer = new Balancer({
+    this.#clock = surroundings.clock;
+    const balancer = new Balancer({
       policy: config.policy.name,
       policyOptions: config.policy.options,
       endpoints: config.endpoints,
       random: surroundings.random,
+      holding: config.holding,
     });
+    this.balancer = new LiveBalancer(balancer, this.#clock);
     for (const { id, models } of config.endpoints) {
-      if (models === undefined) continue;
-      this.balancer.observe({ kind: "models", endpointId: id, models: new Set(models) });
+      if (models !== undefined) this.#observeModels(id, new Set(models));
     }
     this.#modelsChanged = surroundings.modelsChanged;
     this.#monitors = new Map(
@@ -69,6 +73,7 @@ export class ServedPool {
   }
 
   async stop(): Promise<void> {
+    this.balancer.close();
     await Promise.all([...this.#monitors.values()].map((monitor) => monitor.stop()));
   }
 
@@ -77,7 +82,11 @@ export class ServedPool {
     const configured = this.config.models;
     // An engine that lists none of the configured names goes by one of its own, llama.cpp by its file's, and takes any.
     const isTelling = configured === undefined || reported.some((name) => configured.includes(name));
-    this.balancer.observe({ kind: "models", endpointId: id, models: isTelling ? new Set(reported) : undefined });
+    this.#observeModels(id, isTelling ? new Set(reported) : undefined);
     this.#modelsChanged();
+  }
+
+  #observeModels(endpointId: string, models: ReadonlySet<string> | undefined): void {
+    this.balancer.observe({ kind: "models", endpointId, models }, this.#clock.nowMs());
   }
 }

@@ -7,6 +7,13 @@ export type HealthReading =
   | { readonly kind: "auth_failed"; readonly reason: string }
   | { readonly kind: "failed"; readonly reason: string };
 
+/** A page that tells an engine's slots. */
+export interface SlotsSource {
+  readonly path: string;
+  /** Undefined: it does not say. */
+  readSlots(body: string): number | undefined;
+}
+
 /** Everything that differs from engine to engine, as facts and pure functions. The poller does the I/O. */
 export interface EngineAdapter {
   readonly kind: EngineKind;
@@ -23,6 +30,8 @@ export interface EngineAdapter {
   readonly metricsSwitch: string | undefined;
   /** Never throws: what cannot be read is undefined. */
   readSignals(text: string, observedAtMs: number): EngineSignals;
+  /** What tells how many requests it runs at a time; undefined: nothing does, or that is not fixed. */
+  readonly slots: SlotsSource | undefined;
   /** Whether `stream_options.include_usage` may be added to a streamed request; unknown: nobody can say beforehand. */
   readonly acceptsStreamOptions: boolean | "unknown";
 }

@@ -150,6 +150,7 @@ class EndpointPoller implements Poller {
       const { nowMs } = this.#options;
       if (nowMs() - this.#modelsReadAtMs >= MODELS_INTERVAL_MS && (await this.#scraper.readModels(adapter))) {
         this.#modelsReadAtMs = nowMs();
+        await this.#scraper.readSlots(adapter);
       }
       await this.#scraper.readMetrics(adapter);
     }

@@ -106,6 +106,37 @@ describe("metrics", () => {
   });
 });
 
+describe("slots", () => {
+  const LLAMACPP: Readonly<Record<string, Script>> = {
+    "/health": answer(200, { status: "ok" }),
+    "/v1/models": MODELS,
+    "/props": answer(200, { total_slots: 4 }),
+    "/metrics": answer(501),
+  };
+
+  it("are told with the metrics, and read no oftener than the models", async () => {
+    const server = await serve({ ...LLAMACPP, "/metrics": answer(200, "llamacpp:requests_processing 3") });
+    const { signals } = watch({ url: server.url, engine: "llamacpp" });
+    await until(() => signals.length >= 3);
+    for (const each of signals) expect(each).toMatchObject({ runningRequests: 3, maxRunningRequests: 4 });
+    expect(server.requests.filter((each) => each === "GET /props")).toHaveLength(1);
+  });
+
+  it("are told where metrics are switched off", async () => {
+    const server = await serve(LLAMACPP);
+    const { signals } = watch({ url: server.url, engine: "llamacpp" });
+    await until(() => signals.length > 0);
+    expect(signals[0]).toMatchObject({ runningRequests: undefined, maxRunningRequests: 4 });
+  });
+
+  it("are unknown where the engine does not tell them", async () => {
+    const server = await serve({ ...LLAMACPP, "/props": answer(404) });
+    const seen = watch({ url: server.url, engine: "llamacpp" });
+    await until(() => seen.scrapeFailures.length >= 2);
+    expect(seen.signals).toEqual([]);
+  });
+});
+
 describe("models", () => {
   it("are read when the endpoint comes up, and again when it comes back", async () => {
     const server = await serve(VLLM);

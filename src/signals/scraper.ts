@@ -2,6 +2,7 @@ import type { EngineKind, EngineSignals } from "../core/index.ts";
 import type { EngineAdapter } from "./adapter.ts";
 import { hasRestarted } from "./engine-restart.ts";
 import { readModels, type ServedModel } from "./models.ts";
+import { noSignals } from "./no-signals.ts";
 import type { ProbeAnswer, ProbeClient } from "./probe-client.ts";
 
 /** The part of a logger that is needed; pino has it. */
@@ -12,7 +13,7 @@ export interface PollerLog {
 
 /** What scraping found. None of it says anything about health. */
 export interface ScrapeEvents {
-  /** A scrape found at least one signal. */
+  /** At least one signal was found. */
   onSignals(signals: EngineSignals): void;
   /** A scrape of the metrics found nothing; the log is told once, this each time. */
   onScrapeFailed(reason: string): void;
@@ -22,9 +23,11 @@ export interface ScrapeEvents {
   onModels(models: readonly ServedModel[], engine: EngineKind): void;
 }
 
-/** Reads models and metrics of one endpoint. */
+/** Reads models, slots and metrics of one endpoint. */
 export interface Scraper {
   readModels(adapter: EngineAdapter): Promise<boolean>;
+  /** They are told with the signals, metrics or not. */
+  readSlots(adapter: EngineAdapter): Promise<void>;
   readMetrics(adapter: EngineAdapter): Promise<void>;
 }
 
@@ -40,6 +43,7 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
   /** Complaints that were logged and still hold, by subject. */
   const complaints = new Map<string, string>();
   let lastSignals: EngineSignals | undefined;
+  let slots: number | undefined;
 
   function complain(subject: string, reason: string, missingSwitch?: string): void {
     if (complaints.get(subject) === reason) return;
@@ -65,6 +69,13 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
       return true;
     },
 
+    async readSlots(adapter) {
+      slots = undefined;
+      if (adapter.slots === undefined) return;
+      const answer = await client.get(adapter.slots.path);
+      if (isSuccess(answer)) slots = adapter.slots.readSlots(answer.body);
+    },
+
     async readMetrics(adapter) {
       if (adapter.metricsPath === undefined) return;
       const answer = await client.get(adapter.metricsPath);
@@ -73,12 +84,15 @@ export function createScraper({ client, endpointId, events, log, nowMs }: Scrape
         const reason = isSuccess(answer) ? "no metric of a known name" : failureOf(answer);
         complain("metrics", reason, isSwitchedOff(answer) ? adapter.metricsSwitch : undefined);
         events.onScrapeFailed(reason);
+        if (slots !== undefined && lastSignals === undefined) {
+          events.onSignals({ ...noSignals("", nowMs()), maxRunningRequests: slots });
+        }
         return;
       }
       settle("metrics");
       if (lastSignals !== undefined && hasRestarted(lastSignals, signals)) events.onRestart();
       lastSignals = signals;
-      events.onSignals(signals);
+      events.onSignals(slots === undefined ? signals : { ...signals, maxRunningRequests: slots });
     },
   };
 }

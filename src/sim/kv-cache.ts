@@ -1,3 +1,5 @@
+import { BlockTable } from "./block-table.ts";
+
 /** No hash: the block is empty, partly filled or a copy of one that is already indexed. */
 const UNINDEXED = Number.NaN;
 
@@ -12,7 +14,7 @@ export class KvCache {
 
   readonly #references: Int32Array;
   readonly #hashOf: Float64Array;
-  readonly #blockOf = new Map<number, number>();
+  readonly #blockOf: BlockTable;
 
   /** Unreferenced blocks as a ring through the sentinel `totalBlocks`, least recently released first. */
   readonly #next: Int32Array;
@@ -24,10 +26,12 @@ export class KvCache {
     this.totalBlocks = Math.floor(capacityTokens / blockTokens);
     this.#references = new Int32Array(this.totalBlocks);
     this.#hashOf = new Float64Array(this.totalBlocks).fill(UNINDEXED);
+    this.#blockOf = new BlockTable(this.totalBlocks);
     this.#freeBlocks = this.totalBlocks;
     const ring = this.totalBlocks + 1;
-    this.#next = Int32Array.from({ length: ring }, (_, block) => (block + 1) % ring);
-    this.#previous = Int32Array.from({ length: ring }, (_, block) => (block + ring - 1) % ring);
+    this.#next = new Int32Array(ring);
+    this.#previous = new Int32Array(ring);
+    for (let block = 0; block < ring; block++) this.#link(block, (block + 1) % ring);
   }
 
   /** Blocks that nobody refers to, cached ones included. */
@@ -49,7 +53,7 @@ export class KvCache {
   match(hashes: readonly number[], limit: number): number {
     const end = Math.min(hashes.length, limit);
     let hits = 0;
-    while (hits < end && this.#blockOf.has(hashes[hits] as number)) hits++;
+    while (hits < end && this.#blockOf.get(hashes[hits] as number) >= 0) hits++;
     return hits;
   }
 
@@ -61,54 +65,71 @@ export class KvCache {
    * @returns How many blocks were hit; undefined: it does not fit and nothing changed.
    */
   enter(hashes: readonly number[], hitLimit: number, wholeBlocks: number, blocks: number[]): number | undefined {
-    const hits = this.match(hashes, hitLimit);
-    if (this.#freeBlocks < wholeBlocks - hits) return undefined;
-    let unreferencedHits = 0;
-    for (let i = 0; i < hits; i++) {
-      if (this.#references[this.#indexed(hashes, i)] === 0) unreferencedHits++;
+    const before = blocks.length;
+    const unreferencedHits = this.#appendHits(hashes, hitLimit, blocks);
+    const hits = blocks.length - before;
+    if (this.#freeBlocks - unreferencedHits < wholeBlocks - hits) {
+      blocks.length = before;
+      return undefined;
     }
-    if (this.#freeBlocks - unreferencedHits < wholeBlocks - hits) return undefined;
-    for (let i = 0; i < hits; i++) {
-      const block = this.#indexed(hashes, i);
-      if (this.#references[block] === 0) this.#unlink(block);
-      this.#references[block] = (this.#references[block] as number) + 1;
-      blocks.push(block);
-    }
+    for (let i = before; i < blocks.length; i++) this.#refer(blocks[i] as number);
     return hits;
   }
 
   /** Appends `count` empty blocks to `blocks`, evicting what was released longest ago. False: no room, nothing changed. */
   allocate(count: number, blocks: number[]): boolean {
     if (this.#freeBlocks < count) return false;
+    let block = this.#next[this.totalBlocks] as number;
     for (let i = 0; i < count; i++) {
-      const block = this.#next[this.totalBlocks] as number;
-      this.#unlink(block);
       this.#forget(block);
       this.#references[block] = 1;
       blocks.push(block);
+      block = this.#next[block] as number;
     }
+    this.#link(this.totalBlocks, block);
+    this.#freeBlocks -= count;
     return true;
   }
 
   /** Makes a full and computed block hittable. A second copy of the same content stays private to its owner. */
   index(block: number, hash: number): void {
-    if (this.#blockOf.has(hash)) return;
-    this.#hashOf[block] = hash;
-    this.#blockOf.set(hash, block);
+    if (this.#blockOf.add(hash, block)) this.#hashOf[block] = hash;
   }
 
   /** Gives up one reference to each block, deep ones first, so that they are evicted first; empties `blocks`. */
   release(blocks: number[]): void {
+    let last = this.#previous[this.totalBlocks] as number;
     for (let block = blocks.pop(); block !== undefined; block = blocks.pop()) {
       const left = (this.#references[block] as number) - 1;
       if (left < 0) throw new Error(`KV block ${block} was released twice`);
       this.#references[block] = left;
-      if (left === 0) this.#append(block);
+      if (left > 0) continue;
+      this.#link(last, block);
+      last = block;
+      this.#freeBlocks++;
     }
+    this.#link(last, this.totalBlocks);
   }
 
-  #indexed(hashes: readonly number[], depth: number): number {
-    return this.#blockOf.get(hashes[depth] as number) as number;
+  /** Returns how many of the hits nobody refers to. */
+  #appendHits(hashes: readonly number[], limit: number, blocks: number[]): number {
+    const end = Math.min(hashes.length, limit);
+    let unreferenced = 0;
+    for (let depth = 0; depth < end; depth++) {
+      const block = this.#blockOf.get(hashes[depth] as number);
+      if (block < 0) break;
+      if (this.#references[block] === 0) unreferenced++;
+      blocks.push(block);
+    }
+    return unreferenced;
+  }
+
+  #refer(block: number): void {
+    if (this.#references[block] === 0) {
+      this.#link(this.#previous[block] as number, this.#next[block] as number);
+      this.#freeBlocks--;
+    }
+    this.#references[block] = (this.#references[block] as number) + 1;
   }
 
   #forget(block: number): void {
@@ -118,20 +139,8 @@ export class KvCache {
     this.#hashOf[block] = UNINDEXED;
   }
 
-  #unlink(block: number): void {
-    const previous = this.#previous[block] as number;
-    const next = this.#next[block] as number;
-    this.#next[previous] = next;
-    this.#previous[next] = previous;
-    this.#freeBlocks--;
-  }
-
-  #append(block: number): void {
-    const last = this.#previous[this.totalBlocks] as number;
-    this.#next[last] = block;
-    this.#previous[block] = last;
-    this.#next[block] = this.totalBlocks;
-    this.#previous[this.totalBlocks] = block;
-    this.#freeBlocks++;
+  #link(block: number, next: number): void {
+    this.#next[block] = next;
+    this.#previous[next] = block;
   }
 }

@@ -8,8 +8,10 @@ import { engineTexts } from "./engine-texts.ts";
 const NOTHING: Omit<EngineSignals, "observedAtMs"> = {
   runningRequests: undefined,
   waitingRequests: undefined,
+  maxRunningRequests: undefined,
   kvUsedRatio: undefined,
   kvCapacityTokens: undefined,
+  kvBlockTokens: undefined,
   promptTokensTotal: undefined,
   generatedTokensTotal: undefined,
   prefixHitTokensTotal: undefined,

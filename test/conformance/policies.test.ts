@@ -4,20 +4,30 @@ import { z } from "zod";
 import {
   type Balancer,
   createBalancer,
+  DEFAULT_HOLDING_LIMITS,
+  type Decision,
   endpoint,
   type Lease,
   type PolicyDefinition,
   PrefixHasher,
   policyDefinitions,
+  type Release,
   type RequestProfile,
   requestProfile,
   seededRandom,
 } from "../../src/core/index.ts";
+import { mustBeRouted, routedNow } from "../support/decisions.ts";
 import { Fleet, type FleetEndpoint, nonEmpty, tally, times } from "../support/fleet.ts";
+import { policyContext } from "../support/policy-context.ts";
 
 /** Policies that score only part of the candidates, and why. */
 const SCORES_SOME: Readonly<Record<string, string>> = {
   power_of_two: "compares only the two it drew",
+};
+
+/** Options that stand for no value when they are left out, and why. */
+const NONE_BY_DEFAULT: Readonly<Record<string, string>> = {
+  tpotTargetMs: "a target that nobody declared is none",
 };
 
 /** Policies whose choice does not follow the load from one request to the next, and why. */
@@ -45,12 +55,12 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       });
 
       it("describes, bounds and defaults every option", () => {
-        for (const option of Object.values(optionsOf(definition))) {
+        for (const [key, option] of Object.entries(optionsOf(definition))) {
           expect(option.description).toMatch(/\w/);
-          expect(option).toHaveProperty("default");
+          if (!(key in NONE_BY_DEFAULT)) expect(option).toHaveProperty("default");
           if (option.type === "number")
             expect(option).toMatchObject({ minimum: expect.any(Number), maximum: expect.any(Number) });
-          else expect(option.enum).toBeInstanceOf(Array);
+          else if (option.type !== "boolean") expect(option.enum).toBeInstanceOf(Array);
         }
       });
 
@@ -72,7 +82,8 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
             const { candidates } = fleet;
             const before = snapshot(fleet);
             const asking = policy();
-            const ask = () => asking.choose(asked, candidates, { nowMs: 5000, random: seededRandom(seed) });
+            const ask = () =>
+              asking.choose(asked, candidates, policyContext({ nowMs: 5000, random: seededRandom(seed) }));
             const choice = ask();
             expect(candidates).toContain(choice.chosen);
             expect(choice.reason).not.toBe("");
@@ -93,7 +104,7 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       it("scores an endpoint the same wherever it is listed", () => {
         const { candidates } = mixedFleet();
         const scores = (order: typeof candidates) => {
-          const { considered } = policy().choose(request, order, { nowMs: 0, random: seededRandom(1) });
+          const { considered } = policy().choose(request, order, policyContext());
           return Object.fromEntries(considered.map(({ endpoint, score }) => [endpoint, score]));
         };
         const reversed = nonEmpty(candidates.toReversed());
@@ -105,7 +116,7 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
         const { candidates } = mixedFleet();
         const counts = (order: typeof candidates) => {
           const asking = policy();
-          const context = { nowMs: 0, random: seededRandom(9) };
+          const context = policyContext({ random: seededRandom(9) });
           return tally(times(4000, () => asking.choose(request, order, context).chosen.endpoint.id));
         };
         const [given, reversed] = [counts(candidates), counts(nonEmpty(candidates.toReversed()))];
@@ -117,7 +128,7 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
 
       it("is the only candidate when there is one", () => {
         const { candidates } = new Fleet([{ id: "only" }]);
-        expect(policy().choose(request, candidates, { nowMs: 0, random: seededRandom(1) }).chosen).toBe(candidates[0]);
+        expect(policy().choose(request, candidates, policyContext()).chosen).toBe(candidates[0]);
       });
 
       it("reaches all of 200 endpoints", () => {
@@ -143,7 +154,7 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       it("spreads the share of an endpoint that is down evenly over the others", () => {
         const ids = ["e1", "e2", "e3", "e4", "e5"] as const;
         const balancer = balancerOf(name, nonEmpty(ids.map((id) => ({ id }))));
-        balancer.observe({ kind: "availability", endpointId: "e2", availability: "down" });
+        balancer.observe({ kind: "availability", endpointId: "e2", availability: "down" }, 0);
         const counts = tally(
           times(500, () => routeAndEnd(balancer, request)),
           ids,
@@ -183,15 +194,17 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
         "with weights $weights, $down down and $tried tried decides: $outcome",
         ({ weights, down, tried, outcome }) => {
           const balancer = balancerOf(name, nonEmpty(weights.map((weight, index) => ({ id: `e${index}`, weight }))));
-          for (const endpointId of down) balancer.observe({ kind: "availability", endpointId, availability: "down" });
+          for (const endpointId of down)
+            balancer.observe({ kind: "availability", endpointId, availability: "down" }, 0);
           const decision = balancer.decide(request, 0, tried);
-          expect(decision.kind === "routed" ? decision.endpoint.id : decision.reason).toBe(outcome);
+          expect(decision.kind === "refused" ? decision.reason : mustBeRouted(decision).endpoint.id).toBe(outcome);
         },
       );
 
       it("leaves every account at nothing when all requests have ended", () => {
         const balancer = balancerOf(name, [{ id: "a", weight: 3 }, { id: "b", tokensPerSecond: 500 }, { id: "c" }]);
         runTraffic(balancer, 2000);
+        expect(balancer.heldRequests).toBe(0);
         for (const { account } of balancer.members) {
           expect(account).toMatchObject({
             requests: 0,
@@ -220,6 +233,50 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       });
     });
 
+    const { lateBinding } = policy();
+    if (lateBinding !== undefined) {
+      describe("late binding", () => {
+        it("lets an idle endpoint begin on anything", () => {
+          fc.assert(
+            fc.property(anyFleet, anyRequest, (states, asked) => {
+              const { candidates } = fleetIn(states.map((state) => ({ ...state, running: 0, waiting: 0 })));
+              for (const candidate of candidates) expect(lateBinding.canBegin(asked, candidate)).toBe(true);
+            }),
+            { seed: 1, numRuns: 200 },
+          );
+        });
+
+        it("lets an endpoint begin only on what it has memory for, and changes nothing by it", () => {
+          fc.assert(
+            fc.property(anyFleet, anyRequest, (states, asked) => {
+              const fleet = fleetIn(states);
+              const before = snapshot(fleet);
+              for (const candidate of fleet.candidates) {
+                if (lateBinding.canBegin(asked, candidate)) expect(lateBinding.fits(asked, candidate)).toBe(true);
+              }
+              expect(snapshot(fleet)).toEqual(before);
+            }),
+            { seed: 1, numRuns: 200 },
+          );
+        });
+
+        it("lets nobody overtake an equal that came before it, nor hold one back for ever", () => {
+          fc.assert(
+            fc.property(anyFleet, anyRequest, fc.nat(), fc.nat(), (states, asked, arrivedAtMs, laterMs) => {
+              for (const candidate of fleetIn(states).candidates) {
+                const key = lateBinding.holdKey(asked, candidate, arrivedAtMs);
+                expect(key).toSatisfy(Number.isFinite);
+                expect(key).toBeGreaterThanOrEqual(arrivedAtMs);
+                expect(lateBinding.holdKey(asked, candidate, arrivedAtMs + laterMs)).toBeGreaterThanOrEqual(key);
+                expect(key - arrivedAtMs).toBeLessThanOrEqual(DEFAULT_HOLDING_LIMITS.maxWaitMs);
+              }
+            }),
+            { seed: 1, numRuns: 200 },
+          );
+        });
+      });
+    }
+
     if (!HASHES_SESSIONS.includes(name)) return;
     describe("sessions", () => {
       const keys = times(1000, (index) => `conversation-${index}`);
@@ -230,13 +287,13 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       it("stay where they are while another endpoint is out, and return when theirs comes back", () => {
         const balancer = balancerOf(name, nonEmpty(five));
         const before = placed(balancer);
-        balancer.observe({ kind: "availability", endpointId: "e3", availability: "down" });
+        balancer.observe({ kind: "availability", endpointId: "e3", availability: "down" }, 0);
         const during = placed(balancer);
         before.forEach((id, index) => {
           if (id === "e3") expect(during[index]).not.toBe("e3");
           else expect(during[index]).toBe(id);
         });
-        balancer.observe({ kind: "availability", endpointId: "e3", availability: "ready" });
+        balancer.observe({ kind: "availability", endpointId: "e3", availability: "ready" }, 0);
         expect(placed(balancer)).toEqual(before);
       });
 
@@ -248,7 +305,7 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       it("move only to a new endpoint, and at once", () => {
         const balancer = balancerOf(name, nonEmpty(five));
         const before = placed(balancer);
-        balancer.setEndpoints([...five, { id: "e5" }].map(endpoint));
+        balancer.setEndpoints([...five, { id: "e5" }].map(endpoint), 0);
         const moved = placed(balancer).filter((id, index) => id !== before[index]);
         expect(new Set(moved)).toEqual(new Set(["e5"]));
         // Binomial, n = 1000, p = 1/6: standard deviation 11.8; four of them.
@@ -339,9 +396,8 @@ function route(
   asked: RequestProfile,
   { nowMs = 0, tried = [] }: { readonly nowMs?: number; readonly tried?: readonly string[] } = {},
 ): { readonly id: string; readonly lease: Lease } {
-  const decision = balancer.decide(asked, nowMs, tried);
-  if (decision.kind !== "routed") throw new Error(`refused: ${decision.reason}`);
-  return { id: decision.endpoint.id, lease: decision.lease };
+  const { endpoint, lease } = routedNow(balancer, asked, nowMs, tried);
+  return { id: endpoint.id, lease };
 }
 
 /** One request after the other: nothing is in flight when the next comes. */
@@ -351,21 +407,31 @@ function routeAndEnd(balancer: Balancer, asked: RequestProfile, tried: readonly 
   return id;
 }
 
-/** Requests that begin, stream and end in a seeded muddle; all have ended when it returns. */
+/** Requests that begin, stream and end in a seeded muddle; all have ended when it returns, those held among them. */
 function runTraffic(balancer: Balancer, events: number): void {
   const random = seededRandom(11);
   const open: Lease[] = [];
+  const send = (decision: Decision) => {
+    if (decision.kind === "routed") open.push(decision.lease);
+  };
+  const release = (releases: readonly Release[]) => {
+    for (const { decision } of releases) send(decision);
+  };
   for (let nowMs = 0; nowMs < events; nowMs++) {
     const lease = open[Math.floor(random.next() * open.length)];
     const draw = random.next();
     if (lease === undefined || draw < 0.25) {
       const promptTokens = Math.floor(random.next() * 3000);
       const sessionKey = random.next() < 0.5 ? undefined : `s${Math.floor(random.next() * 20)}`;
-      open.push(route(balancer, requestProfile({ promptTokens, sessionKey }), { nowMs }).lease);
-    } else if (draw < 0.5) balancer.firstToken(lease, nowMs);
+      send(balancer.decide(requestProfile({ promptTokens, sessionKey }), nowMs));
+    } else if (draw < 0.5) release(balancer.firstToken(lease, nowMs));
     else if (draw < 0.75) balancer.progress(lease, 1 + Math.floor(random.next() * 300), nowMs);
-    else
-      balancer.finish(lease, { kind: draw < 0.9 ? "completed" : "failed", outputTokens: lease.generatedTokens }, nowMs);
+    else {
+      const kind = draw < 0.9 ? "completed" : "failed";
+      release(balancer.finish(lease, { kind, outputTokens: lease.generatedTokens }, nowMs));
+    }
   }
-  for (const lease of open) balancer.finish(lease, { kind: "aborted" }, events);
+  for (let lease = open.pop(); lease !== undefined; lease = open.pop()) {
+    release(balancer.finish(lease, { kind: "aborted" }, events));
+  }
 }

@@ -57,6 +57,7 @@ describe("/admin/endpoints", () => {
       requests: 0,
       waitingRequests: 0,
       runningRequests: 0,
+      heldRequests: 0,
       waitingPrefillTokens: 0,
       expectedOutputTokens: 0,
       contextTokens: 0,
@@ -120,6 +121,7 @@ describe("/admin/explain", () => {
         pool: "default",
         policy: "least_connections",
         chosen: idle,
+        wouldHold: false,
         considered: expect.arrayContaining([
           expect.objectContaining({ endpoint: "e1" }),
           expect.objectContaining({ endpoint: "e2" }),

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { LiveBalancer } from "../../src/runtime/index.ts";
 import {
   type Behaviour,
   chatEvent,
@@ -56,6 +57,20 @@ describe("usage in a stream", () => {
     expect(answer).toMatchObject({ text: events.filter((event) => event !== usageEvent).join(""), isWhole: true });
     expect(await gateway.metric("evenkeel_prompt_tokens_total")).toBe(usage?.prompt);
     expect(await gateway.outcomes()).toEqual({ ok: 1 });
+  });
+
+  it.each([
+    { path: PATH, usage: { prompt_tokens: 9, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } } },
+    { path: "/v1/responses", usage: { input_tokens: 9, output_tokens: 3, input_tokens_details: { cached_tokens: 4 } } },
+    { path: "/v1/messages", usage: { input_tokens: 5, output_tokens: 3, cache_read_input_tokens: 4 } },
+  ])("tells the balancer of cached tokens on $path", async ({ path, usage }) => {
+    const e1 = await startFake(code(200, JSON.stringify({ usage })));
+    const gateway = await startGateway([e1]);
+    const finish = vi.spyOn(gateway.runtime.pools[0]?.balancer as LiveBalancer, "finish");
+    await exchange(`${gateway.listenUrl}${path}`, { body: CHAT });
+    expect(finish.mock.calls.map(([, outcome]) => outcome)).toEqual([
+      { kind: "completed", promptTokens: 9, cachedTokens: 4, outputTokens: 3 },
+    ]);
   });
 
   it("is removed wherever reads cut it", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Balancer, endpoint, requestProfile, seededRandom } from "../../src/core/index.ts";
+import { routedNow } from "../support/decisions.ts";
 
 const TOKENS = 100;
 const PROMPT_TOKENS = 400;
@@ -18,9 +19,7 @@ class LightTraffic {
     let toB = 0;
     for (let i = 0; i < requests; i++) {
       const request = requestProfile({ promptTokens: PROMPT_TOKENS, expectedOutputTokens: TOKENS });
-      const decision = this.#balancer.decide(request, this.#nowMs);
-      if (decision.kind !== "routed") throw new Error(decision.reason);
-      const { lease, endpoint: chosen } = decision;
+      const { lease, endpoint: chosen } = routedNow(this.#balancer, request, this.#nowMs);
       const paceMs = stepMs[chosen.id] ?? 0;
       this.#nowMs += 2 * paceMs;
       this.#balancer.firstToken(lease, this.#nowMs);

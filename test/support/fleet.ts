@@ -2,12 +2,15 @@ import {
   type Candidate,
   type Candidates,
   costOf,
+  DEFAULT_HOLDING_LIMITS,
   type Endpoint,
   endpoint,
+  Holding,
   type Lease,
   Ledger,
   Pool,
   type RequestProfile,
+  ReuseOdds,
 } from "../../src/core/index.ts";
 
 /** What a test says of an endpoint: its facts, and any of them may be left out. */
@@ -16,7 +19,7 @@ export type FleetEndpoint = Pick<Endpoint, "id"> & Partial<Endpoint>;
 /** A real pool and ledger without a balancer: candidates in whatever state a policy is to meet. */
 export class Fleet {
   readonly #ledger = new Ledger();
-  readonly #pool = new Pool(this.#ledger);
+  readonly #pool = emptyPool(this.#ledger);
 
   constructor(endpoints: readonly [FleetEndpoint, ...FleetEndpoint[]]) {
     this.#pool.setEndpoints(endpoints.map(endpoint));
@@ -35,7 +38,7 @@ export class Fleet {
   /** The request waits for its first token on `id`. */
   send(id: string, request: RequestProfile, nowMs = 0): Lease {
     const cached = this.candidate(id).cachedTokens(request);
-    if (request.prefix !== undefined) this.#pool.member(id)?.prefixes.insert(request.prefix);
+    this.#pool.member(id)?.mirror.enter(request.prefix, request.promptTokens, nowMs);
     return this.#ledger.open(id, costOf(request, cached), request.output, nowMs);
   }
 
@@ -45,6 +48,11 @@ export class Fleet {
     lease.firstToken(nowMs);
     return lease;
   }
+}
+
+/** A pool without endpoints, on a ledger of its own unless the test brings one. */
+export function emptyPool(ledger: Ledger = new Ledger()): Pool {
+  return new Pool(ledger, new Holding(DEFAULT_HOLDING_LIMITS), new ReuseOdds());
 }
 
 /** `items`, which the test knows not to be empty. */

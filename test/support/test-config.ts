@@ -33,6 +33,7 @@ export function testConfig(urls: readonly string[], overrides: TestOverrides = {
     },
     health: { intervalMs: 200, timeoutMs: 500, unhealthyAfter: 3, healthyAfter: 1, path: undefined, ...health },
     attempts: 3,
+    recording: undefined,
     ...others,
   };
 }
@@ -45,6 +46,7 @@ export function testPool(urls: readonly string[], overrides: Partial<Pool> = {})
     models: undefined,
     aliases: new Map(),
     policy: { name: "round_robin", options: {} },
+    holding: { maxRequests: 4096, maxBytes: 256 * 1024 * 1024, maxWaitMs: 120_000 },
     endpoints,
     ...overrides,
   };

@@ -1,4 +1,13 @@
-import { type Balancer, type Lease, PRIOR_COEFFICIENTS, type RequestProfile } from "../../src/core/index.ts";
+import {
+  type Balancer,
+  type Lease,
+  PRIOR_COEFFICIENTS,
+  type Release,
+  type RequestProfile,
+  type Routed,
+  type Ticket,
+} from "../../src/core/index.ts";
+import { mustBeRouted } from "./decisions.ts";
 
 /** A request of the scenario: what the balancer is told of it, and how long its answer really is. */
 export interface Arrival {
@@ -45,12 +54,13 @@ class VirtualEngine {
 
   accept(job: Job, nowMs: number): void {
     this.#waiting.push(job);
-    if (this.endsAtMs === Number.POSITIVE_INFINITY) this.#begin(nowMs);
+    this.begin(nowMs);
   }
 
-  /** Ends the current iteration and begins the next; returns the requests that are done. */
-  advance(balancer: Balancer): Job[] {
+  /** Ends the current iteration: the requests that got their first token by it, and those that are done. */
+  advance(balancer: Balancer): { readonly first: readonly Job[]; readonly done: readonly Job[] } {
     const nowMs = this.endsAtMs;
+    const first: Job[] = [];
     for (const job of this.#running) {
       job.generatedTokens++;
       balancer.progress(job.lease, 1, nowMs);
@@ -62,15 +72,17 @@ class VirtualEngine {
       this.#running.push(job);
       job.generatedTokens = 1;
       job.firstTokenAtMs = nowMs;
-      balancer.firstToken(job.lease, nowMs);
+      first.push(job);
     }
     const done = this.#running.filter((job) => job.generatedTokens >= job.arrival.outputTokens);
     this.#running = this.#running.filter((job) => job.generatedTokens < job.arrival.outputTokens);
-    this.#begin(nowMs);
-    return done;
+    this.endsAtMs = Number.POSITIVE_INFINITY;
+    return { first, done };
   }
 
-  #begin(nowMs: number): void {
+  /** Begins the next iteration, if none is under way. */
+  begin(nowMs: number): void {
+    if (this.endsAtMs !== Number.POSITIVE_INFINITY) return;
     this.#chunks = new Map();
     const engine = PRIOR_COEFFICIENTS;
     let budget = BATCH_TOKENS;
@@ -105,25 +117,67 @@ export function serveVirtually(
   slowdowns: Readonly<Record<string, number>>,
   arrivals: readonly Arrival[],
 ): Served[] {
-  const engines = new Map(Object.entries(slowdowns).map(([id, slowdown]) => [id, new VirtualEngine(slowdown)]));
-  const served: Served[] = [];
-  let next = 0;
-  for (;;) {
-    const arrival = arrivals[next];
-    const [id, engine] = [...engines].reduce((a, b) => (b[1].endsAtMs < a[1].endsAtMs ? b : a));
-    if (arrival !== undefined && arrival.atMs <= engine.endsAtMs) {
-      next++;
-      const decision = balancer.decide(arrival.profile, arrival.atMs);
-      if (decision.kind !== "routed") throw new Error(`refused: ${decision.reason}`);
-      const job = { arrival, lease: decision.lease, prefilledTokens: 0, generatedTokens: 0, firstTokenAtMs: 0 };
-      engines.get(decision.endpoint.id)?.accept(job, arrival.atMs);
-      continue;
+  const run = new VirtualRun(balancer, slowdowns);
+  for (const arrival of arrivals) {
+    run.advanceTo(arrival.atMs);
+    run.arrive(arrival);
+  }
+  run.advanceTo(Number.POSITIVE_INFINITY);
+  return run.served;
+}
+
+class VirtualRun {
+  readonly served: Served[] = [];
+  readonly #balancer: Balancer;
+  readonly #engines: ReadonlyMap<string, VirtualEngine>;
+  readonly #held = new Map<Ticket, Arrival>();
+
+  constructor(balancer: Balancer, slowdowns: Readonly<Record<string, number>>) {
+    this.#balancer = balancer;
+    this.#engines = new Map(Object.entries(slowdowns).map(([id, slowdown]) => [id, new VirtualEngine(slowdown)]));
+  }
+
+  arrive(arrival: Arrival): void {
+    const decision = this.#balancer.decide(arrival.profile, arrival.atMs);
+    if (decision.kind === "held") this.#held.set(decision.ticket, arrival);
+    else this.#send(arrival, mustBeRouted(decision), arrival.atMs);
+  }
+
+  /** Everything that happens before `untilMs`. */
+  advanceTo(untilMs: number): void {
+    for (;;) {
+      const [id, engine] = [...this.#engines].reduce((a, b) => (b[1].endsAtMs < a[1].endsAtMs ? b : a));
+      const wakeMs = this.#balancer.nextWakeMs() ?? Number.POSITIVE_INFINITY;
+      const nowMs = Math.min(engine.endsAtMs, wakeMs);
+      if (nowMs >= untilMs) return;
+      if (nowMs === wakeMs) this.#release(this.#balancer.tick(nowMs), nowMs);
+      else this.#finishStep(id, engine);
     }
-    if (engine.endsAtMs === Number.POSITIVE_INFINITY) return served;
-    const endedAtMs = engine.endsAtMs;
-    for (const { arrival, lease, generatedTokens, firstTokenAtMs } of engine.advance(balancer)) {
-      balancer.finish(lease, { kind: "completed", outputTokens: generatedTokens }, endedAtMs);
-      served.push({ endpointId: id, arrivedAtMs: arrival.atMs, firstTokenAtMs, endedAtMs });
+  }
+
+  #finishStep(id: string, engine: VirtualEngine): void {
+    const nowMs = engine.endsAtMs;
+    const { first, done } = engine.advance(this.#balancer);
+    for (const { lease } of first) this.#release(this.#balancer.firstToken(lease, nowMs), nowMs);
+    for (const { arrival, lease, generatedTokens, firstTokenAtMs } of done) {
+      const outcome = { kind: "completed", outputTokens: generatedTokens } as const;
+      this.#release(this.#balancer.finish(lease, outcome, nowMs), nowMs);
+      this.served.push({ endpointId: id, arrivedAtMs: arrival.atMs, firstTokenAtMs, endedAtMs: nowMs });
     }
+    engine.begin(nowMs);
+  }
+
+  #release(releases: readonly Release[], nowMs: number): void {
+    for (const { ticket, decision } of releases) {
+      const arrival = this.#held.get(ticket);
+      if (arrival === undefined) throw new Error("released, though it was not held");
+      this.#held.delete(ticket);
+      this.#send(arrival, mustBeRouted(decision), nowMs);
+    }
+  }
+
+  #send(arrival: Arrival, { endpoint, lease }: Routed, nowMs: number): void {
+    const job = { arrival, lease, prefilledTokens: 0, generatedTokens: 0, firstTokenAtMs: 0 };
+    this.#engines.get(endpoint.id)?.accept(job, nowMs);
   }
 }

@@ -32,14 +32,14 @@ export function findPolicy(name: string): PolicyDefinition {
   return found;
 }
 
-/** The policy `name` with `options`. @throws RangeError when either is wrong; the message says what would be right. */
-export function createPolicy(name: string, options: unknown): Policy {
-  const definition = findPolicy(name);
+/** The policy with `options`. @throws RangeError when either is wrong; the message says what would be right. */
+export function createPolicy(policy: string | PolicyDefinition, options: unknown): Policy {
+  const definition = typeof policy === "string" ? findPolicy(policy) : policy;
   const parsed = definition.options.safeParse(options);
   if (parsed.success) return definition.create(parsed.data);
   const problems = parsed.error.issues.map(({ path, message }) => {
     // "Too small: expected ...": the first half says nothing that the second does not.
     return `${["policyOptions", ...path].join(".")}: ${message.replace(/^.*?: (?=expected )/, "")}`;
   });
-  throw new RangeError(`policy "${name}": ${problems.join("; ")}`);
+  throw new RangeError(`policy "${definition.name}": ${problems.join("; ")}`);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, times } from "../../../test/support/fleet.ts";
-import { seededRandom } from "../random.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import { requestProfile } from "../request.ts";
 import { leastConnections } from "./least-connections.ts";
 
@@ -25,7 +25,7 @@ describe("least_connections", () => {
     ]);
     times(a[1] as number, () => fleet.send("a", request));
     times(b[1] as number, () => fleet.run("b", request));
-    const choice = leastConnections.create({}).choose(request, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+    const choice = leastConnections.create({}).choose(request, fleet.candidates, policyContext());
     expect(choice.chosen.endpoint.id).toBe(chosen);
   });
 
@@ -33,7 +33,7 @@ describe("least_connections", () => {
     const fleet = new Fleet([{ id: "a" }, { id: "b" }]);
     fleet.send("a", requestProfile({ promptTokens: 80_000 }));
     times(2, () => fleet.send("b", requestProfile({ promptTokens: 10 })));
-    const choice = leastConnections.create({}).choose(request, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+    const choice = leastConnections.create({}).choose(request, fleet.candidates, policyContext());
     expect(choice.chosen.endpoint.id).toBe("a");
   });
 });

@@ -1,7 +1,7 @@
+import { RECENT_PREFILL_MS } from "../account.ts";
 import type { Cost } from "../cost.ts";
 import { decodeStepMs, type EngineCoefficients, prefillMs } from "../engine-coefficients.ts";
-import { RECENT_PREFILL_MS } from "../ledger.ts";
-import type { Candidate } from "../policy.ts";
+import type { Candidate, HeldPrefill } from "../policy.ts";
 
 /** What sending one request to one endpoint costs everyone, in ms, part by part; the sum is the price. */
 export type Price = {
@@ -9,19 +9,24 @@ export type Price = {
   readonly firstToken: number;
   /** Its own decoding, with the stalls that prefills still to come will cause. */
   readonly decode: number;
+  /** Until enough running requests have ended for its prompt to fit the KV cache, after those held before it. */
+  readonly memory: number;
   /** Running requests stand still during its prefill. */
   readonly stall: number;
   /** Running requests decode slower beside it. */
   readonly slowdown: number;
-  /** Requests that wait for their first token are pushed back by its prefill. */
+  /** Requests that wait for their first token, there or held for it, are pushed back by its prefill. */
   readonly queueBehind: number;
   /** Prefill of what another endpoint has in its cache. */
   readonly recompute: number;
+  /** Prefill, later, of what it pushes out of the cache. */
+  readonly eviction: number;
 };
 
 /** The price: what the parts add up to. */
-export function totalMs({ firstToken, decode, stall, slowdown, queueBehind, recompute }: Price): number {
-  return firstToken + decode + stall + slowdown + queueBehind + recompute;
+export function totalMs(price: Price): number {
+  const { firstToken, memory, decode, stall, slowdown, queueBehind, recompute, eviction } = price;
+  return firstToken + memory + decode + stall + slowdown + queueBehind + recompute + eviction;
 }
 
 /** One endpoint with one request, as the price sees it. */
@@ -30,6 +35,8 @@ export interface Placement {
   readonly engine: EngineCoefficients;
   /** Of the request here, cache counted. */
   readonly cost: Cost;
+  /** Its place among the requests held for the endpoint: see `LateBinding.holdKey`. */
+  readonly key: number;
 }
 
 /** What the endpoints have in common while one request is placed. */
@@ -50,12 +57,15 @@ const FUTURE_STALL_WEIGHT = 0.6;
 /** Share of an endpoint's time that prefill is believed to take at most: beyond, the rate says nothing any more. */
 const MAX_PREFILL_SHARE = 0.8;
 
+/** Share of the KV cache that prompts may fill. More preempts running requests, whose work is done twice; less wastes memory. */
+export const KV_FILL = 0.985;
+
 /** A prefill that is overdue is believed to be nearly done, never done. */
 const MAX_PREFILL_PROGRESS = 0.9;
 
 /** The price of the request at this placement. */
-export function priceOf({ candidate, engine, cost }: Placement, fleet: FleetView, nowMs: number): Price {
-  const { account } = candidate;
+export function priceOf({ candidate, engine, cost, key }: Placement, fleet: FleetView, nowMs: number): Price {
+  const { account, held } = candidate;
   const running = account.runningRequests;
   const ownMs = prefillMs(engine, cost.prefillTokens, cost.prefillPairs);
   const bestMs = prefillMs(engine, fleet.bestCost.prefillTokens, fleet.bestCost.prefillPairs);
@@ -63,13 +73,17 @@ export function priceOf({ candidate, engine, cost }: Placement, fleet: FleetView
   const growMs = stepGrowthMs(candidate, engine, cost, prefillShare);
   const stallFactor = 1 + (FUTURE_STALL_WEIGHT * fleet.sparing * prefillShare) / (1 - prefillShare);
   const stepMs = decodeStepMs(engine, running, account.contextTokens);
+  const waiting = account.waitingRequests + held.countBehind(key);
+  const ahead = held.aheadOf(key);
   return {
-    firstToken: firstTokenMs(candidate, engine, cost, ownMs, nowMs),
+    firstToken: firstTokenMs(candidate, engine, cost, ahead, ownMs, nowMs),
+    memory: memoryMs(candidate, stepMs, cost, ahead),
     decode: DECODE_WEIGHT * cost.decodeTokens * (stepMs * stallFactor + growMs),
     stall: SPARING_WEIGHT * fleet.sparing * running * ownMs,
     slowdown: SPARING_WEIGHT * fleet.sparing * running * cost.decodeTokens * growMs,
-    queueBehind: QUEUE_WEIGHT * account.waitingRequests * ownMs,
+    queueBehind: QUEUE_WEIGHT * waiting * ownMs,
     recompute: RECOMPUTE_WEIGHT * (ownMs - bestMs),
+    eviction: evictionMs(candidate, engine, cost, nowMs),
   };
 }
 
@@ -82,8 +96,7 @@ export function sparing(placements: readonly Placement[]): number {
   let kvUsed = 0;
   let computeUsed = 0;
   for (const { candidate, engine } of placements) {
-    const { account, kvCapacityTokens } = candidate;
-    const kvTokens = account.contextTokens + account.waitingPromptTokens;
+    const { account, kvCapacityTokens, kvTokens } = candidate;
     if (kvCapacityTokens !== undefined) kvUsed += Math.min(1, kvTokens / kvCapacityTokens);
     computeUsed += (engine.computeMs * account.runningRequests) / engine.weightsMs;
   }
@@ -95,25 +108,50 @@ function fade(value: number, start: number, end: number): number {
   return Math.min(1, Math.max(0, (end - value) / (end - start)));
 }
 
-/** The prefill ahead of it and its own, and what running decodes add to each of the steps that takes. */
+/** Prefill that the endpoint still has to do for those that were sent there, less what it is believed to have done. */
+function backlogMs({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
+  if (account.waitingRequests === 0) return 0;
+  const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
+  const oldest = account.oldestWaiting;
+  // Where only requests of other balancers wait, whose turn it is there is not known.
+  const oldestMs = oldest === undefined ? waitingMs : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
+  return waitingMs - Math.min(nowMs - account.prefillSinceMs, MAX_PREFILL_PROGRESS * oldestMs);
+}
+
+/** The prefill ahead of it, there and held for it, its own, and what running decodes add to each of the steps that takes. */
 function firstTokenMs(
-  { account }: Candidate,
+  candidate: Candidate,
   engine: EngineCoefficients,
   cost: Cost,
+  held: HeldPrefill,
   ownMs: number,
   nowMs: number,
 ): number {
-  const oldest = account.oldestWaiting;
-  const oldestMs = oldest === undefined ? 0 : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
-  const doneMs = Math.min(nowMs - account.prefillSinceMs, MAX_PREFILL_PROGRESS * oldestMs);
-  const aheadMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs) - doneMs;
-  const steps = 1 + (account.waitingPrefillTokens + cost.prefillTokens) / engine.maxBatchTokens;
-  const running = account.runningRequests;
-  const sharedMs =
+  const { account } = candidate;
+  const aheadMs = backlogMs(candidate, engine, nowMs) + prefillMs(engine, held.prefillTokens, held.prefillPairs);
+  const tokens = account.waitingPrefillTokens + held.prefillTokens + cost.prefillTokens;
+  return aheadMs + ownMs + (1 + tokens / engine.maxBatchTokens) * sharedStepMs(candidate, engine);
+}
+
+/**
+ * Requests end at a rate of running requests / (output tokens still expected of one x step), each with its context:
+ * that is how fast memory comes free.
+ */
+function memoryMs(candidate: Candidate, stepMs: number, cost: Cost, held: HeldPrefill): number {
+  const { account, kvTokens, kvCapacityTokens } = candidate;
+  if (kvCapacityTokens === undefined || account.runningRequests === 0) return 0;
+  const missingTokens = kvTokens + held.prefillTokens + cost.promptTokens - KV_FILL * kvCapacityTokens;
+  const remainingTokens = account.outputTokens / account.requests;
+  return missingTokens <= 0 ? 0 : (missingTokens * remainingTokens * stepMs) / account.contextTokens;
+}
+
+/** What running decodes add to a step that prefill fills. */
+function sharedStepMs({ account }: Candidate, engine: EngineCoefficients): number {
+  return (
     engine.stepMs +
     engine.contextMs * account.contextTokens +
-    (engine.sequenceMs + engine.tokenMs + engine.computeMs) * running;
-  return aheadMs + ownMs + steps * sharedMs;
+    (engine.sequenceMs + engine.tokenMs + engine.computeMs) * account.runningRequests
+  );
 }
 
 /** What the request adds to every decode step while it runs; halfway through its answer, on the mean. */
@@ -132,4 +170,13 @@ function stepGrowthMs({ account }: Candidate, engine: EngineCoefficients, cost: 
 function recentPrefillShare({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
   const recentMs = prefillMs(engine, account.recentPrefillTokens(nowMs), account.recentPrefillPairs(nowMs));
   return Math.min(MAX_PREFILL_SHARE, recentMs / RECENT_PREFILL_MS);
+}
+
+/** Prefill that will be done again for what this request pushes out of the cache, by how often it is still to be used. */
+function evictionMs(candidate: Candidate, engine: EngineCoefficients, cost: Cost, nowMs: number): number {
+  let lostMs = 0;
+  candidate.visitEvicted(cost.prefillTokens + cost.decodeTokens, nowMs, (blockTokens, startTokens, usesToCome) => {
+    lostMs += usesToCome * prefillMs(engine, blockTokens, blockTokens * (startTokens + blockTokens / 2));
+  });
+  return lostMs;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import { PrefixHasher } from "../prefix-hash.ts";
-import { seededRandom } from "../random.ts";
 import { type RequestProfile, requestProfile } from "../request.ts";
 import { leastDelay } from "./least-delay.ts";
 
@@ -108,8 +108,8 @@ describe("least_delay", () => {
   describe("sparing running requests", () => {
     it.each([
       { why: "whole while the KV cache is at most 60 % full", kvCapacityTokens: 20_000, weight: 1 },
-      { why: "half at 75 %", kvCapacityTokens: (10 * 1001) / 0.75, weight: 0.5 },
-      { why: "none from 90 % on", kvCapacityTokens: 11_000, weight: 0 },
+      { why: "half at 75 %", kvCapacityTokens: (10 * (1001 + 8)) / 0.75, weight: 0.5 },
+      { why: "none from 90 % on", kvCapacityTokens: 11_200, weight: 0 },
       { why: "whole where the KV cache is unknown", kvCapacityTokens: undefined, weight: 1 },
     ])("is $why", ({ kvCapacityTokens, weight }) => {
       const fleet = new Fleet([{ id: "a", kvCapacityTokens }]);
@@ -121,8 +121,8 @@ describe("least_delay", () => {
       const fleet = new Fleet([{ id: "a", kvCapacityTokens: 2250 }]);
       fleet.run("a", chat);
       fleet.send("a", chat);
-      // 2001 of 2250 tokens are 89 %: hardly any of it is left.
-      expect(termsOf(fleet, "a", chat).stall).toBeCloseTo(((0.08 * (0.9 - 2001 / 2250)) / 0.3) * CHAT_PREFILL_MS);
+      // 2001 of 2250 tokens, and half of the last block of each, are nearly 90 %: hardly any of it is left.
+      expect(termsOf(fleet, "a", chat).stall).toBeCloseTo(((0.08 * (0.9 - 2017 / 2250)) / 0.3) * CHAT_PREFILL_MS);
     });
 
     it("ends when decode batches are large enough to be bound by compute", () => {
@@ -155,7 +155,7 @@ describe("least_delay", () => {
 });
 
 function choose(fleet: Fleet, request: RequestProfile, nowMs = 0) {
-  return leastDelay.create({}).choose(request, fleet.candidates, { nowMs, random: seededRandom(1) });
+  return leastDelay.create({}).choose(request, fleet.candidates, policyContext({ nowMs }));
 }
 
 function termsOf(fleet: Fleet, id: string, request: RequestProfile, nowMs = 0): Readonly<Record<string, number>> {

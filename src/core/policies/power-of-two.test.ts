@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, tally, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import { seededRandom } from "../random.ts";
 import { requestProfile } from "../request.ts";
 import { powerOfTwo } from "./power-of-two.ts";
@@ -27,7 +28,7 @@ describe("power_of_two", () => {
       { id: "fast", tokensPerSecond: 1000 },
     ]);
     times(5, () => fleet.send("fast", request));
-    const { chosen } = powerOfTwo.create({}).choose(request, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+    const { chosen } = powerOfTwo.create({}).choose(request, fleet.candidates, policyContext());
     expect(chosen.endpoint.id).toBe("fast");
   });
 
@@ -37,6 +38,6 @@ describe("power_of_two", () => {
     times(2, () => fleet.run("c", request));
     const policy = powerOfTwo.create({});
     const random = seededRandom(6);
-    return times(count, () => policy.choose(request, fleet.candidates, { nowMs: 0, random }));
+    return times(count, () => policy.choose(request, fleet.candidates, policyContext({ random })));
   }
 });

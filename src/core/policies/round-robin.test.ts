@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, nonEmpty, tally, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import type { Candidate } from "../policy.ts";
 import { seededRandom } from "../random.ts";
 import { requestProfile } from "../request.ts";
@@ -31,7 +32,10 @@ describe("round_robin", () => {
     const fleet = new Fleet([{ id: "a" }, { id: "b" }, { id: "c" }]);
     const random = seededRandom(4);
     const policy = roundRobin.create({});
-    const firsts = times(60, () => policy.choose(request, fleet.candidates, { nowMs: 0, random }).chosen.endpoint.id);
+    const firsts = times(
+      60,
+      () => policy.choose(request, fleet.candidates, policyContext({ random })).chosen.endpoint.id,
+    );
     expect(new Set(firsts)).toEqual(new Set(["a", "b", "c"]));
   });
 });
@@ -42,7 +46,7 @@ function rotation(fleet: Fleet): (isEligible?: (candidate: Candidate) => boolean
   const random = seededRandom(1);
   return (isEligible = () => true) => {
     const candidates = nonEmpty(fleet.candidates.filter(isEligible));
-    const { chosen } = policy.choose(request, candidates, { nowMs: 0, random });
+    const { chosen } = policy.choose(request, candidates, policyContext({ random }));
     policy.routed?.({ request, chosen, candidates });
     return chosen.endpoint.id;
   };

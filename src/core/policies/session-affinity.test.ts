@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, nonEmpty, tally, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import type { Candidates } from "../policy.ts";
 import { seededRandom } from "../random.ts";
 import { requestProfile } from "../request.ts";
@@ -139,7 +140,7 @@ function fleetOf(count: number): Fleet {
 function choose(candidates: Candidates, sessionKey: string | undefined, { seed = 1, ...options }: Options = {}) {
   const policy = sessionAffinity.create(sessionAffinity.options.parse(options));
   const request = requestProfile({ promptTokens: 100, sessionKey });
-  return policy.choose(request, candidates, { nowMs: 0, random: seededRandom(seed) });
+  return policy.choose(request, candidates, policyContext({ random: seededRandom(seed) }));
 }
 
 function place(candidates: Candidates, sessionKey: string, options?: Options): string {

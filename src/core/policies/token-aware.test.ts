@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import { PrefixHasher } from "../prefix-hash.ts";
-import { seededRandom } from "../random.ts";
 import { type RequestProfile, requestProfile } from "../request.ts";
 import { tokenAware } from "./token-aware.ts";
 
@@ -55,7 +55,8 @@ describe("token_aware", () => {
   it("has no room at the line and above, whatever the request", () => {
     const fleet = new Fleet([{ id: "a", tokensPerSecond: 1000 }]);
     const policy = tokenAware.create(tokenAware.options.parse(perSecond));
-    const hasRoom = () => policy.hasRoom?.(requestProfile({ promptTokens: 10 }), fleet.candidate("a"));
+    const hasRoom = () =>
+      policy.hasRoom?.(requestProfile({ promptTokens: 10 }), fleet.candidate("a"), fleet.candidates);
     fleet.send("a", requestProfile({ promptTokens: 0, expectedOutputTokens: 949 }));
     expect(hasRoom()).toBe(true);
     fleet.send("a", requestProfile({ promptTokens: 10, expectedOutputTokens: 0 }));
@@ -67,13 +68,13 @@ describe("token_aware", () => {
     const fleet = new Fleet([{ id: "a", tokensPerSecond: 3600 }]);
     times(350, () => fleet.run("a", requestProfile({ promptTokens: 1200, expectedOutputTokens: 200 })));
     const policy = tokenAware.create(tokenAware.options.parse({}));
-    expect(policy.hasRoom?.(requestProfile({ promptTokens: 1200 }), fleet.candidate("a"))).toBe(true);
+    expect(policy.hasRoom?.(requestProfile({ promptTokens: 1200 }), fleet.candidate("a"), fleet.candidates)).toBe(true);
   });
 });
 
 function choose(fleet: Fleet, request: RequestProfile, options: unknown) {
   const policy = tokenAware.create(tokenAware.options.parse(options));
-  return policy.choose(request, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+  return policy.choose(request, fleet.candidates, policyContext());
 }
 
 function withPrefix(text: string, promptTokens: number): RequestProfile {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, nonEmpty, tally, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import { seededRandom } from "../random.ts";
 import { requestProfile } from "../request.ts";
 import { weightedRandom } from "./weighted-random.ts";
@@ -13,7 +14,7 @@ describe("weighted_random", () => {
   it("draws by free capacity", () => {
     const fleet = loaded({ a: [30, 100], b: [70, 100], c: [50, 150] });
     expect(scores(fleet)).toEqual({ a: 0.35, b: 0.15, c: 0.5 });
-    const context = { nowMs: 0, random: seededRandom(2) };
+    const context = policyContext({ random: seededRandom(2) });
     const counts = tally(times(4000, () => policy.choose(unit, fleet.candidates, context).chosen.endpoint.id));
     // Binomial, n = 4000, p at most 1/2: standard deviation at most 31.6; four of them.
     for (const [id, expected] of [
@@ -35,14 +36,12 @@ describe("weighted_random", () => {
 
   it("counts a longer horizon as more room", () => {
     const fleet = loaded({ a: [100, 100], b: [0, 100] });
-    const { considered } = weightedRandom
-      .create({ horizonSeconds: 2 })
-      .choose(unit, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+    const { considered } = weightedRandom.create({ horizonSeconds: 2 }).choose(unit, fleet.candidates, policyContext());
     expect(considered.map(({ terms }) => terms?.freeTokensPerSecond)).toEqual([50, 100]);
   });
 
   function scores(fleet: Fleet): Record<string, number> {
-    const { considered } = policy.choose(unit, fleet.candidates, { nowMs: 0, random: seededRandom(1) });
+    const { considered } = policy.choose(unit, fleet.candidates, policyContext());
     return Object.fromEntries(considered.map(({ endpoint, score }) => [endpoint, Math.round(score * 1e9) / 1e9]));
   }
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Fleet, nonEmpty, tally, times } from "../../../test/support/fleet.ts";
+import { policyContext } from "../../../test/support/policy-context.ts";
 import type { Candidate } from "../policy.ts";
 import { seededRandom } from "../random.ts";
 import { requestProfile } from "../request.ts";
@@ -59,7 +60,7 @@ function rotation(fleet: Fleet): (isEligible?: (candidate: Candidate) => boolean
   const random = seededRandom(1);
   return (isEligible = () => true) => {
     const candidates = nonEmpty(fleet.candidates.filter(isEligible));
-    const { chosen } = policy.choose(request, candidates, { nowMs: 0, random });
+    const { chosen } = policy.choose(request, candidates, policyContext({ random }));
     policy.routed?.({ request, chosen, candidates });
     return chosen.endpoint.id;
   };

@@ -26,8 +26,9 @@ export const completions: GenerationApi = {
   read(json) {
     const checked = readBody(body, json);
     if (checked instanceof Failure) return checked;
-    const { prompt, max_tokens } = checked.value;
-    return generationOf(checked.value, promptsOf(prompt), max_tokens ?? DEFAULT_MAX_TOKENS);
+    const { prompt, max_tokens, natural_tokens } = checked.value;
+    const defaultTokens = typeof natural_tokens === "number" ? undefined : DEFAULT_MAX_TOKENS;
+    return generationOf(checked.value, promptsOf(prompt), max_tokens ?? defaultTokens);
   },
   format: completionFormat,
   failureBody: (failure) => failure.toOpenAi(),

@@ -60,6 +60,7 @@ function poolState(pool: ServedPool): object {
   return {
     name: pool.name,
     policy: pool.balancer.policyName,
+    heldRequests: pool.balancer.heldRequests,
     endpoints: pool.balancer.members.map((member) => {
       const { endpoint, account, speed, signals } = member;
       return {
@@ -74,6 +75,7 @@ function poolState(pool: ServedPool): object {
           requests: account.requests,
           waitingRequests: account.waitingRequests,
           runningRequests: account.runningRequests,
+          heldRequests: member.held.requests,
           waitingPrefillTokens: account.waitingPrefillTokens,
           expectedOutputTokens: account.outputTokens,
           contextTokens: account.contextTokens,
@@ -86,7 +88,7 @@ function poolState(pool: ServedPool): object {
           prefillScale: speed.prefillScale,
         },
         kvCapacityTokens: member.kvCapacityTokens ?? null,
-        indexedBlocks: member.prefixes.size,
+        indexedBlocks: member.mirror.size,
         signals: signals ?? null,
       };
     }),

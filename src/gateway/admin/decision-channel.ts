@@ -7,9 +7,11 @@ export interface DecisionMessage {
   readonly pool: string;
   readonly request: RequestProfile;
   readonly decision: Decision;
+  /** How long the request was held before this decision, in all; undefined: it was not. */
+  readonly heldMs: number | undefined;
 }
 
-/** Published at every decision; costs a check while nobody listens. Subscribers must not keep the lease. */
+/** Published at every decision: of a held request once when it is held and once when it is released. Costs a check while nobody listens. Subscribers must not keep the lease. */
 export const DECISION_CHANNEL = "evenkeel:decision";
 
 const decisions = channel(DECISION_CHANNEL);

@@ -29,6 +29,8 @@ export interface ExplainAnswer {
   readonly reason: string;
   /** Undefined: the request would be refused. */
   readonly chosen: string | undefined;
+  /** It would be held for that endpoint, not sent at once. */
+  readonly wouldHold: boolean;
   readonly considered: readonly (Explanation["considered"][number] & { readonly cachedTokens: number })[];
   readonly excluded: Explanation["excluded"];
 }
@@ -49,7 +51,7 @@ export function explainRequest(
   }
   const profile = profileOf(route, facts, target, sessionKeys.read(headers, facts.body).key);
   const { balancer } = target.pool;
-  const { chosen, explanation } = balancer.explain(profile, runtime.clock.nowMs());
+  const { chosen, wouldHold, explanation } = balancer.explain(profile, runtime.clock.nowMs(), body.length);
   const cached = new Map(balancer.members.map((member) => [member.endpoint.id, member.cachedTokens(profile)]));
   return {
     pool: target.pool.name,
@@ -63,6 +65,7 @@ export function explainRequest(
     policy: explanation.policy,
     reason: explanation.reason,
     chosen: chosen?.id,
+    wouldHold,
     considered: explanation.considered.map((one) => ({ ...one, cachedTokens: cached.get(one.endpoint) ?? 0 })),
     excluded: explanation.excluded,
   };

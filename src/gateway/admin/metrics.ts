@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Runtime } from "../../runtime/index.ts";
 import type { AnswerTokens } from "../answer/answer-relay.ts";
 import type { RequestOutcome } from "../outcome.ts";
+import { HoldMetrics } from "./hold-metrics.ts";
 
 /** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
 export interface EndedRequest {
@@ -29,6 +30,7 @@ const DURATION_SECONDS = [0.01, 0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48
 /** The balancer's Prometheus metrics. What is measured is pushed; what the ledger knows is read when asked for. */
 export class GatewayMetrics {
   readonly registry: Registry = new Registry();
+  readonly holds: HoldMetrics = new HoldMetrics(this.registry);
   #inFlight = 0;
   readonly #requests: Counter;
   readonly #duration: Histogram;
@@ -219,6 +221,7 @@ function registerPoolGauges(registry: Registry, runtime: Runtime): void {
     "Requests past their first token.",
     ({ account }) => account.runningRequests,
   );
+  gauge("evenkeel_endpoint_held_requests", "Requests held for the endpoint and not sent.", ({ held }) => held.requests);
   gauge(
     "evenkeel_endpoint_waiting_prefill_tokens",
     "Uncached prompt tokens whose prefill is still to be done.",

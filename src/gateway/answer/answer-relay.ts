@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Balancer, Lease, Routed } from "../../core/index.ts";
+import type { Lease, Routed } from "../../core/index.ts";
+import type { LiveBalancer } from "../../runtime/index.ts";
 import type { ClientStream } from "../client/client-stream.ts";
 import { errorEvent } from "../client/error-answer.ts";
 import type { ErrorCode } from "../client/errors.ts";
@@ -33,8 +34,10 @@ export interface AnswerSource {
   readonly route: Route;
   readonly requestId: string;
   readonly client: ClientStream;
-  readonly balancer: Balancer;
+  readonly balancer: LiveBalancer;
   readonly routed: Routed;
+  /** How long the request was held before it was sent; undefined: it was not. */
+  readonly heldMs: number | undefined;
   /** The balancer asked for usage, the client did not. */
   readonly asksForUsage: boolean;
 }
@@ -50,7 +53,7 @@ export class AnswerRelay {
   #lastTokenAtMs: number | undefined;
 
   constructor(source: AnswerSource, status: number, headers: IncomingHttpHeaders) {
-    const { route, requestId, client, routed, asksForUsage } = source;
+    const { route, requestId, client, routed, heldMs, asksForUsage } = source;
     this.status = status;
     this.#source = source;
     this.#client = client;
@@ -61,6 +64,7 @@ export class AnswerRelay {
     const head = answerHeaders(headers, {
       endpointId: routed.endpoint.id,
       policy: routed.explanation.policy,
+      heldMs,
       requestId,
       dialect: route.dialect,
       dropsLength,

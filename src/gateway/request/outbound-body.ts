@@ -18,6 +18,13 @@ export class OutboundBody {
     this.#plain = renamed ?? sent;
   }
 
+  /** What it takes in memory. */
+  get keptBytes(): number {
+    let bytes = 0;
+    for (const buffer of new Set([this.#sent, this.#readable, this.#plain, this.#asking])) bytes += buffer?.length ?? 0;
+    return bytes;
+  }
+
   bytes(asksForUsage: boolean): Buffer {
     if (!asksForUsage) return this.#plain;
     this.#asking ??= askForUsage(this.#readable);

@@ -12,5 +12,6 @@ export const evenkeel: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: undefined,
   readSignals: readVllmSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };

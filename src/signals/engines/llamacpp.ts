@@ -1,6 +1,7 @@
 import type { EngineSignals } from "../../core/index.ts";
 import type { EngineAdapter } from "../adapter.ts";
 import { readHealthByMember } from "../health-reading.ts";
+import { parseJson } from "../json.ts";
 import { MetricTable, withExtra } from "../metric-table.ts";
 
 /**
@@ -16,8 +17,14 @@ export const llamacpp: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: "--metrics",
   readSignals,
+  slots: { path: "/props", readSlots },
   acceptsStreamOptions: true,
 };
+
+function readSlots(body: string): number | undefined {
+  const slots = parseJson(body)?.total_slots;
+  return typeof slots === "number" && Number.isSafeInteger(slots) && slots > 0 ? slots : undefined;
+}
 
 function readSignals(text: string, observedAtMs: number): EngineSignals {
   const metrics = new MetricTable(text, "llamacpp:");
@@ -28,8 +35,10 @@ function readSignals(text: string, observedAtMs: number): EngineSignals {
     observedAtMs,
     runningRequests: metrics.sum(["llamacpp:requests_processing"]),
     waitingRequests: metrics.sum(["llamacpp:requests_deferred"]),
+    maxRunningRequests: undefined,
     kvUsedRatio: metrics.fullest(["llamacpp:kv_cache_usage_ratio"]),
     kvCapacityTokens: undefined,
+    kvBlockTokens: undefined,
     promptTokensTotal: prompt,
     generatedTokensTotal: metrics.sum(["llamacpp:tokens_predicted_total"]),
     prefixHitTokensTotal: cached,

@@ -14,6 +14,7 @@ export const lmdeploy: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: undefined,
   readSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };
 
@@ -36,8 +37,10 @@ function readSignals(text: string, observedAtMs: number): EngineSignals {
       metrics.sum(["lmdeploy:num_requests_waiting"]),
       metrics.sum(["lmdeploy:num_api_requests_waiting"]),
     ),
+    maxRunningRequests: undefined,
     kvUsedRatio: metrics.fullest(["lmdeploy:gpu_cache_usage_perc"]),
     kvCapacityTokens: undefined,
+    kvBlockTokens: undefined,
     promptTokensTotal: metrics.sum(["lmdeploy:prompt_tokens_total"]),
     generatedTokensTotal: metrics.sum(["lmdeploy:generation_tokens_total"]),
     // The hit rate is a gauge over an unknown window: it has no place among counters.

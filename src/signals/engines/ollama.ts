@@ -12,5 +12,6 @@ export const ollama: EngineAdapter = {
   metricsPath: undefined,
   metricsSwitch: undefined,
   readSignals: noSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };

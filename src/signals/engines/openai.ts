@@ -13,6 +13,7 @@ export const openai: EngineAdapter = {
   metricsPath: undefined,
   metricsSwitch: undefined,
   readSignals: noSignals,
+  slots: undefined,
   acceptsStreamOptions: "unknown",
 };
 

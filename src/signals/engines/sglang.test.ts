@@ -29,12 +29,12 @@ describe("SGLang signals", () => {
     expect(signals.generatedTokensTotal).toBe(130);
   });
 
-  it.each<[string, readonly string[], number | undefined]>([
-    ["the gauge", ["sglang:max_total_num_tokens 1000", "sglang:num_pages 1", "sglang:page_size 1"], 1000],
-    ["pages and their size", ["sglang:num_pages 50", "sglang:page_size 64"], 3200],
-    ["labels of an older version", ['sglang:cache_config_info{num_pages="10",page_size="16"} 1'], 160],
-    ["nothing", ["sglang:num_pages 50"], undefined],
-  ])("reads the KV capacity from %s", (_name, lines, expected) => {
-    expect(read(...lines).kvCapacityTokens).toBe(expected);
+  it.each<[string, readonly string[], number | undefined, number | undefined]>([
+    ["the gauges", ["sglang:max_total_num_tokens 1000", "sglang:num_pages 1", "sglang:page_size 1"], 1000, 1],
+    ["pages and their size", ["sglang:num_pages 50", "sglang:page_size 64"], 3200, 64],
+    ["labels of an older version", ['sglang:cache_config_info{num_pages="10",page_size="16"} 1'], 160, 16],
+    ["nothing", ["sglang:num_pages 50"], undefined, undefined],
+  ])("reads the KV capacity and the size of a page from %s", (_name, lines, kvCapacityTokens, kvBlockTokens) => {
+    expect(read(...lines)).toMatchObject({ kvCapacityTokens, kvBlockTokens });
   });
 });

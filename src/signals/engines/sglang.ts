@@ -16,6 +16,7 @@ export const sglang: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: "--enable-metrics",
   readSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };
 
@@ -28,12 +29,15 @@ function readSignals(text: string, observedAtMs: number): EngineSignals {
   // With metrics for all schedulers on, every tensor-parallel rank repeats what its data-parallel rank says.
   const perRank = (...names: readonly string[]) => metrics.sumPer("dp_rank", names, allPriorities);
   const promptTokensTotal = metrics.sum(["sglang:prompt_tokens_total"], allPriorities);
+  const kvBlockTokens = pageTokens(metrics);
   return {
     observedAtMs,
     runningRequests: perRank("sglang:num_running_reqs"),
     waitingRequests: perRank("sglang:num_queue_reqs"),
+    maxRunningRequests: undefined,
     kvUsedRatio: metrics.fullest(["sglang:token_usage"], allPriorities),
-    kvCapacityTokens: perRank("sglang:max_total_num_tokens") ?? pagedCapacityTokens(metrics),
+    kvCapacityTokens: perRank("sglang:max_total_num_tokens") ?? times(pages(metrics), kvBlockTokens),
+    kvBlockTokens,
     promptTokensTotal,
     // `generation_tokens_total` moves only when a request ends, so the counter of each step comes first.
     generatedTokensTotal:
@@ -45,11 +49,15 @@ function readSignals(text: string, observedAtMs: number): EngineSignals {
   };
 }
 
-/** Pages and their size: gauges, in older versions labels. */
-function pagedCapacityTokens(metrics: MetricTable): number | undefined {
-  const labels = metrics.series("sglang:cache_config_info")[0]?.labels ?? new Map<string, string>();
-  return times(
-    metrics.sumPer("dp_rank", ["sglang:num_pages"]) ?? countLabel(labels, "num_pages"),
-    metrics.largest(["sglang:page_size"]) ?? countLabel(labels, "page_size"),
-  );
+/** A gauge, in older versions a label. */
+function pages(metrics: MetricTable): number | undefined {
+  return metrics.sumPer("dp_rank", ["sglang:num_pages"]) ?? countLabel(cacheLabels(metrics), "num_pages");
+}
+
+function pageTokens(metrics: MetricTable): number | undefined {
+  return metrics.largest(["sglang:page_size"]) ?? countLabel(cacheLabels(metrics), "page_size");
+}
+
+function cacheLabels(metrics: MetricTable): ReadonlyMap<string, string> {
+  return metrics.series("sglang:cache_config_info")[0]?.labels ?? new Map();
 }

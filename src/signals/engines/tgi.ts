@@ -13,6 +13,7 @@ export const tgi: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: undefined,
   readSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };
 
@@ -23,8 +24,10 @@ function readSignals(text: string, observedAtMs: number): EngineSignals {
     observedAtMs,
     runningRequests: metrics.sum(["tgi_batch_current_size"]),
     waitingRequests: metrics.sum(["tgi_queue_size"]),
+    maxRunningRequests: undefined,
     kvUsedRatio: shareOf(metrics.sum(["tgi_batch_current_max_tokens"]), kvCapacityTokens),
     kvCapacityTokens,
+    kvBlockTokens: undefined,
     promptTokensTotal: metrics.sum(["tgi_request_input_length_sum"]),
     generatedTokensTotal: metrics.sum(["tgi_request_generated_tokens_sum"]),
     prefixHitTokensTotal: undefined,

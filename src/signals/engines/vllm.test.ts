@@ -33,11 +33,13 @@ describe("vLLM signals", () => {
       waitingRequests: 5,
       kvUsedRatio: 0.9,
       kvCapacityTokens: 300 * 16,
+      kvBlockTokens: 16,
     });
   });
 
   it("does not know the capacity before the engine has sized its cache", () => {
-    expect(read('vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1').kvCapacityTokens).toBeUndefined();
-    expect(read('vllm:cache_config_info{block_size="16"} 1').kvCapacityTokens).toBeUndefined();
+    const unsized = { kvCapacityTokens: undefined, kvBlockTokens: 16 };
+    expect(read('vllm:cache_config_info{block_size="16",num_gpu_blocks="None"} 1')).toMatchObject(unsized);
+    expect(read('vllm:cache_config_info{block_size="16"} 1')).toMatchObject(unsized);
   });
 });

@@ -13,6 +13,7 @@ export const vllm: EngineAdapter = {
   metricsPath: "/metrics",
   metricsSwitch: undefined,
   readSignals: readVllmSignals,
+  slots: undefined,
   acceptsStreamOptions: true,
 };
 
@@ -23,8 +24,10 @@ export function readVllmSignals(text: string, observedAtMs: number): EngineSigna
     observedAtMs,
     runningRequests: metrics.sum(["vllm:num_requests_running"]),
     waitingRequests: metrics.sum(["vllm:num_requests_waiting"]),
+    maxRunningRequests: undefined,
     kvUsedRatio: metrics.fullest(["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"]),
     kvCapacityTokens: kvCapacityTokens(metrics),
+    kvBlockTokens: kvBlockTokens(metrics),
     promptTokensTotal: metrics.sum(["vllm:prompt_tokens_total"]),
     generatedTokensTotal: metrics.sum(["vllm:generation_tokens_total"]),
     prefixHitTokensTotal: metrics.sum(["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
@@ -42,4 +45,10 @@ function kvCapacityTokens(metrics: MetricTable): number | undefined {
     if (tokens !== undefined) total = (total ?? 0) + tokens;
   }
   return total;
+}
+
+/** The same on every rank, and known before the engine has sized its cache. */
+function kvBlockTokens(metrics: MetricTable): number | undefined {
+  const [series] = metrics.series("vllm:cache_config_info");
+  return series && countLabel(series.labels, "block_size");
 }

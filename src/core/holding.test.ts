@@ -1,0 +1,195 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DEFAULT_HOLDING_LIMITS, Holding, HoldingLine } from "./holding.ts";
+import { requestProfile } from "./request.ts";
+import { type HoldingPlace, Ticket } from "./ticket.ts";
+
+const REQUEST = requestProfile({ promptTokens: 100 });
+
+function ticket(heldAtMs = 0): Ticket {
+  return new Ticket(REQUEST, [], heldAtMs, 0);
+}
+
+function place(key: number, more: Partial<HoldingPlace> = {}): HoldingPlace {
+  return { endpointId: "a", key, prefillTokens: 1, prefillPairs: 0.5, ...more };
+}
+
+function heldAt(holding: Holding, key: number, more: Partial<HoldingPlace> = {}): Ticket {
+  const held = ticket();
+  holding.put(held, place(key, more));
+  return held;
+}
+
+describe("a line", () => {
+  it("has nobody in it at first", () => {
+    const line = new HoldingLine();
+    expect([line.requests, line.first, line.tickets()]).toEqual([0, undefined, []]);
+    expect([line.aheadOf(1e9), line.countBehind(0)]).toEqual([{ prefillTokens: 0, prefillPairs: 0 }, 0]);
+  });
+
+  it("puts the smallest key first, and of equal keys who came first", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const [late, early, same, alsoSame] = [30, 10, 20, 20].map((key) => heldAt(holding, key));
+    expect(holding.line("a").tickets()).toEqual([early, same, alsoSame, late]);
+    expect(holding.line("a").first).toBe(early);
+  });
+
+  it("counts as ahead of a key what has a smaller one, as behind it what has a larger one", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    for (const key of [10, 20, 20, 30]) heldAt(holding, key, { prefillTokens: key, prefillPairs: 10 * key });
+    const line = holding.line("a");
+    expect(line.aheadOf(10)).toEqual({ prefillTokens: 0, prefillPairs: 0 });
+    expect([line.aheadOf(20), line.countBehind(20)]).toEqual([{ prefillTokens: 10, prefillPairs: 100 }, 1]);
+    expect([line.aheadOf(25), line.countBehind(25)]).toEqual([{ prefillTokens: 50, prefillPairs: 500 }, 1]);
+    expect([line.aheadOf(99), line.countBehind(5)]).toEqual([{ prefillTokens: 80, prefillPairs: 800 }, 4]);
+  });
+
+  it("takes half of what other balancers hold there to be ahead of any key, as they last said", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const line = holding.line("a");
+    line.adopt("other", { requests: 4, prefillTokens: 1000, prefillPairs: 5000 });
+    line.adopt("other", { requests: 2, prefillTokens: 600, prefillPairs: 3000 });
+    line.adopt("third", { requests: 2, prefillTokens: 400, prefillPairs: 1000 });
+    heldAt(holding, 10, { prefillTokens: 7, prefillPairs: 70 });
+    expect([line.requests, line.countBehind(5)]).toEqual([5, 3]);
+    expect(line.aheadOf(20)).toEqual({ prefillTokens: 507, prefillPairs: 2070 });
+    expect(line.own()).toEqual({ requests: 1, prefillTokens: 7, prefillPairs: 70 });
+    line.adopt("third", { requests: 0, prefillTokens: 0, prefillPairs: 0 });
+    line.adopt("other", undefined);
+    expect([line.requests, line.aheadOf(20)]).toEqual([1, { prefillTokens: 7, prefillPairs: 70 }]);
+  });
+
+  it("has no place for a ticket that is not held", () => {
+    const line = new HoldingLine();
+    line.add(ticket(), 1);
+    expect(() => line.add(ticket(), 2)).toThrow("not held");
+  });
+});
+
+describe("the holding", () => {
+  it("is full at the number it is bounded by", () => {
+    const holding = new Holding({ maxRequests: 2, maxBytes: 0, maxWaitMs: 1000 });
+    const first = heldAt(holding, 1);
+    expect([holding.size, holding.hasRoomFor(0)]).toEqual([1, true]);
+    heldAt(holding, 2, { endpointId: "b" });
+    expect([holding.size, holding.hasRoomFor(0)]).toEqual([2, false]);
+    holding.remove(first);
+    expect([holding.size, holding.hasRoomFor(0)]).toEqual([1, true]);
+  });
+
+  it("has no room for bodies that add up to more than it is bounded by, until some have left", () => {
+    const holding = new Holding({ maxRequests: 9, maxBytes: 1000, maxWaitMs: 1000 });
+    const [first, second] = [600, 300].map((bytes) => new Ticket(REQUEST, [], 0, bytes)) as [Ticket, Ticket];
+    for (const each of [first, second, first]) holding.put(each, place(1));
+    expect([holding.hasRoomFor(100), holding.hasRoomFor(101)]).toEqual([true, false]);
+    holding.remove(first);
+    expect([holding.hasRoomFor(700), holding.hasRoomFor(701)]).toEqual([true, false]);
+  });
+
+  it("moves a ticket from line to line without counting it twice, nor younger than it is", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const moved = heldAt(holding, 5);
+    const other = heldAt(holding, 6);
+    holding.put(moved, place(9, { endpointId: undefined }));
+    expect(moved.place).toEqual(place(9, { endpointId: undefined }));
+    expect([holding.size, holding.oldest]).toEqual([2, moved]);
+    expect(holding.line("a").tickets()).toEqual([other]);
+    expect(holding.line(undefined).tickets()).toEqual([moved]);
+    expect([...holding.lines()].map(({ requests }) => requests)).toEqual([1, 1]);
+  });
+
+  it("lets a ticket leave once", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const held = heldAt(holding, 5);
+    expect(holding.remove(held)).toBe(true);
+    expect([held.place, holding.size, holding.oldest]).toEqual([undefined, 0, undefined]);
+    expect(holding.remove(held)).toBe(false);
+    expect(holding.size).toBe(0);
+  });
+
+  it("keeps the line of an endpoint until the endpoint leaves", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const line = holding.line("a");
+    expect(holding.line("a")).toBe(line);
+    holding.forget("a");
+    expect(holding.line("a")).not.toBe(line);
+  });
+
+  it("lets go of tickets that left, though one that came before them stays", () => {
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    const patient = heldAt(holding, 0);
+    const left = Array.from({ length: 100 }, (_, i) => heldAt(holding, i + 1));
+    for (const each of left) holding.remove(each);
+    let looks = 0;
+    for (const each of left) {
+      Object.defineProperty(each, "place", { get: () => void looks++ });
+    }
+    const later = Array.from({ length: 10 }, (_, i) => heldAt(holding, 200 + i));
+    // The first of the later ones had them looked at and dropped; nobody looks at them again.
+    expect(looks).toBe(100);
+    holding.remove(patient);
+    expect([holding.oldest, looks]).toEqual([later[0], 100]);
+  });
+
+  it("is what sorted lists would make of the same events", () => {
+    const key = fc.integer({ min: 0, max: 12 });
+    const line = fc.constantFrom("a", "b", undefined);
+    const event = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ put: key, at: line, tokens: fc.nat(100) }) },
+      { weight: 3, arbitrary: fc.record({ move: fc.nat(), key, at: line, tokens: fc.nat(100) }) },
+      { weight: 3, arbitrary: fc.record({ remove: fc.nat() }) },
+    );
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), key, (events, asked) => {
+        const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+        // In order of arrival, and in order of the last move.
+        const arrived: Ticket[] = [];
+        const moved: Ticket[] = [];
+        for (const [heldAtMs, happened] of events.entries()) {
+          if ("put" in happened) {
+            const held = ticket(heldAtMs);
+            arrived.push(held);
+            moved.push(held);
+            holding.put(held, placeOf(happened.put, happened.at, happened.tokens));
+          } else {
+            const nth = "move" in happened ? happened.move : happened.remove;
+            const held = arrived[nth % Math.max(1, arrived.length)];
+            if (held === undefined) continue;
+            moved.splice(moved.indexOf(held), 1);
+            if ("move" in happened) {
+              moved.push(held);
+              holding.put(held, placeOf(happened.key, happened.at, happened.tokens));
+            } else {
+              arrived.splice(arrived.indexOf(held), 1);
+              holding.remove(held);
+            }
+          }
+          expect([holding.size, holding.oldest]).toEqual([arrived.length, arrived[0]]);
+          for (const at of ["a", "b", undefined]) {
+            const there = moved.filter((each) => each.place?.endpointId === at);
+            const sorted = there.toSorted((one, other) => keyOf(one) - keyOf(other));
+            expect(holding.line(at).tickets()).toEqual(sorted);
+            const sum = (tickets: readonly Ticket[]) =>
+              tickets.reduce((all, { place }) => all + (place?.prefillTokens ?? 0), 0);
+            const ahead = sorted.filter((each) => keyOf(each) < asked);
+            expect(holding.line(at).aheadOf(asked)).toEqual({
+              prefillTokens: sum(ahead),
+              prefillPairs: 3 * sum(ahead),
+            });
+            expect(holding.line(at).countBehind(asked)).toBe(sorted.filter((each) => keyOf(each) > asked).length);
+            expect(holding.line(at).own()).toMatchObject({ requests: sorted.length, prefillTokens: sum(sorted) });
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+function placeOf(key: number, endpointId: string | undefined, tokens: number): HoldingPlace {
+  return { endpointId, key, prefillTokens: tokens, prefillPairs: 3 * tokens };
+}
+
+function keyOf({ place }: Ticket): number {
+  return place?.key ?? Number.NaN;
+}

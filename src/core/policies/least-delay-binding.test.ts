@@ -1,0 +1,140 @@
+import { describe, expect, it } from "vitest";
+import { candidate } from "../../../test/support/candidate.ts";
+import { engineSignals } from "../../../test/support/engine-signals.ts";
+import { Fleet, type FleetEndpoint, times } from "../../../test/support/fleet.ts";
+import { DEFAULT_HOLDING_LIMITS } from "../holding.ts";
+import { PrefixHasher } from "../prefix-hash.ts";
+import { type RequestProfile, requestProfile } from "../request.ts";
+import { leastDelay } from "./least-delay.ts";
+import { leastDelayBinding } from "./least-delay-binding.ts";
+
+const binding = leastDelayBinding(100);
+
+/** 21.1 ms of prefill by the prior. */
+const chat = requestProfile({ promptTokens: 1000, expectedOutputTokens: 100 });
+const CHAT_PREFILL_MS = 0.0207 * 1000 + 0.79e-6 * 500_000;
+/** 191 ms. */
+const longPrompt = requestProfile({ promptTokens: 8000, expectedOutputTokens: 100 });
+const LONG_PREFILL_MS = 0.0207 * 8000 + 0.79e-6 * 32_000_000;
+
+function fleetOf(facts: Omit<FleetEndpoint, "id"> = {}) {
+  const fleet = new Fleet([{ id: "a", ...facts }]);
+  return { fleet, a: fleet.candidate("a") };
+}
+
+describe("an endpoint can begin on a request", () => {
+  it("of any length when no prefill waits there, however much runs", () => {
+    const { fleet, a } = fleetOf();
+    times(50, () => fleet.run("a", chat));
+    expect(binding.canBegin(longPrompt, a)).toBe(true);
+  });
+
+  it("while what waits there and its own prefill make up 100 ms", () => {
+    const { fleet, a } = fleetOf();
+    times(3, () => fleet.send("a", chat));
+    // 63 ms wait.
+    expect(binding.canBegin(chat, a)).toBe(true);
+    expect(binding.canBegin(requestProfile({ promptTokens: 1700 }), a)).toBe(true);
+    expect(binding.canBegin(requestProfile({ promptTokens: 1750 }), a)).toBe(false);
+    fleet.send("a", chat);
+    expect(binding.canBegin(chat, a)).toBe(false);
+  });
+
+  it("by what its cache leaves to compute", () => {
+    const { fleet, a } = fleetOf();
+    const conversation = withPrefix("once upon a time ".repeat(2000), 8000);
+    fleet.run("a", conversation);
+    fleet.send("a", chat);
+    expect([binding.canBegin(conversation, a), binding.canBegin(longPrompt, a)]).toEqual([true, false]);
+  });
+
+  it("within what a declared time per output token allows", () => {
+    const { fleet, a } = fleetOf();
+    fleet.send("a", chat);
+    expect(leastDelayBinding(50).canBegin(chat, a)).toBe(true);
+    expect(leastDelayBinding(40).canBegin(chat, a)).toBe(false);
+    const { lateBinding } = leastDelay.create(leastDelay.options.parse({ tpotTargetMs: 40 }));
+    expect(lateBinding?.canBegin(chat, a)).toBe(false);
+  });
+
+  it.each([
+    { requests: 3, maxRunningRequests: 4, isFree: true },
+    { requests: 4, maxRunningRequests: 4, isFree: false },
+    { requests: 400, maxRunningRequests: undefined, isFree: true },
+  ])("with $requests requests on $maxRunningRequests slots: $isFree", ({ requests, maxRunningRequests, isFree }) => {
+    const engine = candidate({ id: "a", account: { requests }, signals: { maxRunningRequests } });
+    expect([binding.fits(chat, engine), binding.canBegin(chat, engine)]).toEqual([isFree, isFree]);
+  });
+
+  it("when its KV cache has room for the prompt, up to 98.5 %", () => {
+    const { fleet, a } = fleetOf({ kvCapacityTokens: 10_000 });
+    times(8, () => fleet.run("a", chat));
+    // Each holds 1,001 tokens and half of its last block: 8,072 of 9,850.
+    expect(binding.canBegin(requestProfile({ promptTokens: 1778 }), a)).toBe(true);
+    expect(binding.fits(requestProfile({ promptTokens: 1778 }), a)).toBe(true);
+    expect(binding.canBegin(requestProfile({ promptTokens: 1779 }), a)).toBe(false);
+    expect(binding.fits(requestProfile({ promptTokens: 1779 }), a)).toBe(false);
+  });
+
+  it("whose size of KV cache is not known", () => {
+    const { fleet, a } = fleetOf();
+    times(1000, () => fleet.run("a", longPrompt));
+    expect([binding.fits(longPrompt, a), binding.canBegin(longPrompt, a)]).toEqual([true, true]);
+  });
+
+  it("while a slot is free, where the engine says how many it has", () => {
+    const { fleet, a } = fleetOf();
+    Object.assign(a, { signals: engineSignals({ maxRunningRequests: 2 }) });
+    fleet.run("a", chat);
+    expect([binding.fits(chat, a), binding.canBegin(chat, a)]).toEqual([true, true]);
+    fleet.run("a", chat);
+    expect([binding.fits(chat, a), binding.canBegin(chat, a)]).toEqual([false, false]);
+  });
+
+  it("that is larger than its whole cache, when it has nothing else to do", () => {
+    const { fleet, a } = fleetOf({ kvCapacityTokens: 4000 });
+    expect(binding.canBegin(longPrompt, a)).toBe(true);
+    fleet.run("a", requestProfile({ promptTokens: 1 })).close(0);
+    expect(binding.canBegin(longPrompt, a)).toBe(true);
+    fleet.run("a", requestProfile({ promptTokens: 1 }));
+    expect(binding.canBegin(longPrompt, a)).toBe(false);
+  });
+});
+
+describe("the order of those held", () => {
+  it("lets a request be overtaken by the longer the longer its prefill takes", () => {
+    const { a } = fleetOf();
+    const perMs = (binding.holdKey(chat, a, 5000) - 5000) / CHAT_PREFILL_MS;
+    expect(perMs).toBeGreaterThan(10);
+    expect(binding.holdKey(longPrompt, a, 7000)).toBeCloseTo(7000 + perMs * LONG_PREFILL_MS);
+  });
+
+  it("counts what is left to compute at the endpoint", () => {
+    const { fleet, a } = fleetOf();
+    const conversation = withPrefix("once upon a time ".repeat(2000), 8000);
+    fleet.run("a", conversation);
+    expect(binding.holdKey(conversation, a, 0)).toBeLessThan(0.1 * binding.holdKey(longPrompt, a, 0));
+  });
+
+  it("lets nobody be overtaken by whoever comes when it would be sent all the same", () => {
+    const { a } = fleetOf();
+    const endless = requestProfile({ promptTokens: 1_000_000 });
+    const laterMs = DEFAULT_HOLDING_LIMITS.maxWaitMs;
+    const brief = requestProfile({ promptTokens: 1 });
+    expect(binding.holdKey(endless, a, 0)).toBeLessThan(binding.holdKey(brief, a, laterMs));
+    expect(binding.holdKey(endless, a, 0)).toBeGreaterThan(binding.holdKey(brief, a, laterMs / 10));
+  });
+});
+
+describe("least_delay", () => {
+  it("binds late unless it is told not to", () => {
+    expect(leastDelay.create(leastDelay.options.parse({})).lateBinding).toBeDefined();
+    expect(leastDelay.create(leastDelay.options.parse({ lateBinding: false })).lateBinding).toBeUndefined();
+  });
+});
+
+function withPrefix(text: string, promptTokens: number): RequestProfile {
+  const hasher = new PrefixHasher(["model"]);
+  hasher.update(text);
+  return requestProfile({ promptTokens, expectedOutputTokens: 10, prefix: hasher.finish(promptTokens) });
+}

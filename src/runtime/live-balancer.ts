@@ -1,0 +1,139 @@
+import type {
+  Balancer,
+  Decision,
+  Forecast,
+  Lease,
+  Member,
+  Observation,
+  Outcome,
+  OutputLengths,
+  PromptRatios,
+  Refused,
+  Release,
+  RequestProfile,
+  Routed,
+  Ticket,
+} from "../core/index.ts";
+import type { Clock } from "./clock.ts";
+
+/** Who asked for a decision, and acts on it when it comes later. */
+export interface TicketHolder {
+  /** What it keeps in memory while its request is held. */
+  readonly bodyBytes: number;
+  /** The request that was held is decided: its lease is open from now on. Called once at most; must not throw. */
+  released(decision: Routed | Refused): void;
+}
+
+/**
+ * A pool's balancer in real time, and the only way to it. Every event may release held requests: each release reaches
+ * its holder within the call, and one timer wakes the balancer when time alone releases somebody.
+ */
+export class LiveBalancer {
+  readonly #balancer: Balancer;
+  readonly #clock: Clock;
+  #timer: NodeJS.Timeout | undefined;
+  /** When the timer goes off; infinity: there is none. */
+  #wakeAtMs = Number.POSITIVE_INFINITY;
+  #isClosed = false;
+
+  constructor(balancer: Balancer, clock: Clock) {
+    this.#balancer = balancer;
+    this.#clock = clock;
+  }
+
+  get policyName(): string {
+    return this.#balancer.policyName;
+  }
+
+  get members(): readonly Member[] {
+    return this.#balancer.members;
+  }
+
+  get outputLengths(): OutputLengths {
+    return this.#balancer.outputLengths;
+  }
+
+  get promptRatios(): PromptRatios {
+    return this.#balancer.promptRatios;
+  }
+
+  /** How many requests are held now. */
+  get heldRequests(): number {
+    return this.#balancer.heldRequests;
+  }
+
+  explain(request: RequestProfile, nowMs: number, bodyBytes: number): Forecast {
+    return this.#balancer.explain(request, nowMs, bodyBytes);
+  }
+
+  /** @param holder Is told when the request is decided, if it is held first. */
+  decide(request: RequestProfile, nowMs: number, tried: readonly string[], holder: TicketHolder): Decision {
+    const decision = this.#balancer.decide(request, nowMs, tried, holder.bodyBytes);
+    if (decision.kind === "held") decision.ticket.holder = holder;
+    this.#wakeInTime(nowMs);
+    return decision;
+  }
+
+  /** Gives up a held request: its holder is not told any more. After its release it does nothing. */
+  leave(ticket: Ticket, nowMs: number): void {
+    this.#passOn(this.#balancer.leave(ticket, nowMs), nowMs);
+  }
+
+  firstToken(lease: Lease, nowMs: number): void {
+    this.#passOn(this.#balancer.firstToken(lease, nowMs), nowMs);
+  }
+
+  progress(lease: Lease, tokens: number, nowMs: number): void {
+    this.#balancer.progress(lease, tokens, nowMs);
+  }
+
+  finish(lease: Lease, outcome: Outcome, nowMs: number): void {
+    this.#passOn(this.#balancer.finish(lease, outcome, nowMs), nowMs);
+  }
+
+  observe(observation: Observation, nowMs: number): void {
+    this.#passOn(this.#balancer.observe(observation, nowMs), nowMs);
+  }
+
+  tick(nowMs: number): void {
+    this.#passOn(this.#balancer.tick(nowMs), nowMs);
+  }
+
+  /** Wakes no more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#disarm();
+  }
+
+  #passOn(releases: readonly Release[], nowMs: number): void {
+    // `decide` is the only one to make tickets, and gave each its holder.
+    for (const { ticket, decision } of releases) (ticket.holder as TicketHolder).released(decision);
+    this.#wakeInTime(nowMs);
+  }
+
+  /** A timer that goes off too early costs one look; only one that would be late is set anew. */
+  #wakeInTime(nowMs: number): void {
+    if (this.#isClosed || this.#balancer.heldRequests === 0) return;
+    const wakeMs = this.#balancer.nextWakeMs();
+    if (wakeMs === undefined || wakeMs >= this.#wakeAtMs) return;
+    this.#disarm();
+    this.#wakeAtMs = wakeMs;
+    this.#timer = setTimeout(() => this.#wake(), Math.max(MIN_WAIT_MS, Math.ceil(wakeMs - nowMs) + EARLY_MS)).unref();
+  }
+
+  #wake(): void {
+    this.#disarm();
+    this.tick(this.#clock.nowMs());
+  }
+
+  #disarm(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#wakeAtMs = Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Node's timers may go off this much early. */
+const EARLY_MS = 1;
+/** Who could go by now has just gone, so that what is due already can wait: the timer never spins. */
+const MIN_WAIT_MS = 5;

@@ -1,0 +1,74 @@
+import {
+  type Account,
+  type Candidate,
+  type EngineSignals,
+  EngineSpeed,
+  endpoint,
+  type RequestProfile,
+  SpeedPool,
+} from "../../src/core/index.ts";
+
+/** What a test says of a candidate; what it leaves out is idle, empty and unknown. */
+export interface CandidateFacts {
+  readonly id: string;
+  readonly account?: Partial<Account>;
+  readonly signals?: Partial<EngineSignals>;
+  readonly kvTokens?: number;
+  readonly kvCapacityTokens?: number;
+  /** Prompt tokens the balancer's mirror says are cached, of any request. */
+  readonly cachedTokens?: number;
+}
+
+/** A candidate by its figures alone, without a pool and a ledger behind it. */
+export function candidate(facts: CandidateFacts): Candidate {
+  const { id, account, signals, kvTokens = 0, kvCapacityTokens, cachedTokens = 0 } = facts;
+  return {
+    endpoint: endpoint({ id }),
+    account: { ...IDLE, ...account },
+    speed: new EngineSpeed(new SpeedPool(), undefined),
+    signals: signals === undefined ? undefined : { ...SILENT, ...signals },
+    kvTokens,
+    kvCapacityTokens,
+    held: { requests: 0, aheadOf: () => ({ prefillTokens: 0, prefillPairs: 0 }), countBehind: () => 0 },
+    cachedTokens: ({ promptTokens }: RequestProfile) => Math.min(cachedTokens, promptTokens - 1),
+    visitEvicted: () => undefined,
+  };
+}
+
+/** Candidates by their figures, in the order given. */
+export function candidatesOf(
+  first: CandidateFacts,
+  ...rest: readonly CandidateFacts[]
+): readonly [Candidate, ...Candidate[]] {
+  return [candidate(first), ...rest.map(candidate)];
+}
+
+const IDLE: Account = {
+  requests: 0,
+  waitingRequests: 0,
+  waitingPrefillTokens: 0,
+  waitingPrefillPairs: 0,
+  waitingPromptTokens: 0,
+  runningRequests: 0,
+  contextTokens: 0,
+  outputTokens: 0,
+  prefillSinceMs: 0,
+  oldestWaiting: undefined,
+  recentPrefillTokens: () => 0,
+  recentPrefillPairs: () => 0,
+};
+
+const SILENT: EngineSignals = {
+  observedAtMs: 0,
+  runningRequests: undefined,
+  waitingRequests: undefined,
+  maxRunningRequests: undefined,
+  kvUsedRatio: undefined,
+  kvCapacityTokens: undefined,
+  kvBlockTokens: undefined,
+  promptTokensTotal: undefined,
+  generatedTokensTotal: undefined,
+  prefixHitTokensTotal: undefined,
+  prefixQueryTokensTotal: undefined,
+  preemptionsTotal: undefined,
+};
