@@ -65,12 +65,12 @@ export function isAllMet({ cells }: RoutingResult): boolean {
 function seedsText({ seeds }: RoutingResult): string {
   if (seeds === 1) return "One seed, all peers.";
   return (
-    `Means over ${seeds} seeds. All peers ran the first one; the others were run by those that came within 10 % of the ` +
-    "best of their class by mean TTFT, mean E2E, goodput or p99 TTFT, two by each at most."
+    `Means over ${seeds} seeds where there are targets, elsewhere one. All peers ran the first seed; the others were run by ` +
+    "those that came within 10 % of the best of their class by mean TTFT, mean E2E, goodput or p99 TTFT, two by each at most."
   );
 }
 
-function cellLines({ cell, ours, contenders, verdicts, unfinished }: CellResult): string[] {
+function cellLines({ cell, seeds, ours, contenders, verdicts, unfinished }: CellResult): string[] {
   const { name, fleet, slo, use } = cell;
   const head = COLUMNS.flatMap((column) => [`${column.name} ${column.unit}`, "ours"]);
   const { withTpotTarget } = ours;
@@ -78,7 +78,7 @@ function cellLines({ cell, ours, contenders, verdicts, unfinished }: CellResult)
     (each) => [each, contenders.filter((contender) => contender.class === each)] as const,
   );
   return [
-    `${name}, ${fleet} (${use}; good: TTFT ${slo.ttftMs / 1000} s, TPOT ${slo.tpotMs} ms)`,
+    `${name}, ${fleet} (${use}; good: TTFT ${slo.ttftMs / 1000} s, TPOT ${slo.tpotMs} ms; ${seeds === 1 ? "1 seed" : `${seeds} seeds`})`,
     textTable([
       ["", ...head],
       ownRow(OURS, ours.figures),

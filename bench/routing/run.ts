@@ -67,7 +67,9 @@ class CellRun {
   constructor(cell: Cell, options: RoutingOptions) {
     this.#cell = cell;
     this.#options = options;
-    this.#seeds = Array.from({ length: options.seeds }, (_, index) => index + 1);
+    // What has no target is only shown.
+    const seeds = cell.targets.length === 0 ? 1 : options.seeds;
+    this.#seeds = Array.from({ length: seeds }, (_, index) => index + 1);
   }
 
   async result(): Promise<CellResult> {

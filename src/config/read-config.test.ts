@@ -71,7 +71,7 @@ describe("a configuration", () => {
             "holding": {
               "maxBytes": 268435456,
               "maxRequests": 4096,
-              "maxWaitMs": 120000,
+              "maxWaitMs": 180000,
             },
             "models": undefined,
             "name": "default",
@@ -156,9 +156,9 @@ pools:
 `),
     });
     expect(pools.map(({ holding }) => holding)).toEqual([
-      { maxRequests: 100, maxBytes: 2 ** 28, maxWaitMs: 120_000 },
+      { maxRequests: 100, maxBytes: 2 ** 28, maxWaitMs: 180_000 },
       { maxRequests: 100, maxBytes: 2 ** 28, maxWaitMs: 10_000 },
-      { maxRequests: 0, maxBytes: 2 ** 20, maxWaitMs: 120_000 },
+      { maxRequests: 0, maxBytes: 2 ** 20, maxWaitMs: 180_000 },
     ]);
   });
 

@@ -1,89 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { mustBeRouted } from "../../test/support/decisions.ts";
-import { engineSignals } from "../../test/support/engine-signals.ts";
+import { busy, COMPLETED, Desk, outcomesOf, requestOf } from "../../test/support/desk.ts";
 import { times } from "../../test/support/fleet.ts";
 import { Script } from "../../test/support/scripted-policy.ts";
-import { Balancer, type BalancerOptions, type Observation } from "./balancer.ts";
-import type { Outcome, Release } from "./decision.ts";
-import { endpoint } from "./endpoint.ts";
-import type { Lease } from "./ledger.ts";
-import type { Member } from "./pool.ts";
-import { type RequestProfile, requestProfile } from "./request.ts";
-import type { Ticket } from "./ticket.ts";
-
-const COMPLETED: Outcome = { kind: "completed" };
-const ABORTED: Outcome = { kind: "aborted" };
-
-/** A balancer, a clock, and what became of the requests it was asked about. */
-class Desk {
-  readonly balancer: Balancer;
-  nowMs = 0;
-
-  constructor(ids: readonly string[], options: Omit<BalancerOptions, "endpoints">) {
-    this.balancer = new Balancer({ ...options, endpoints: ids.map((id) => endpoint({ id })) });
-  }
-
-  member(id: string): Member {
-    const found = this.balancer.members.find((member) => member.endpoint.id === id);
-    if (found === undefined) throw new RangeError(id);
-    return found;
-  }
-
-  send(request: RequestProfile, tried: readonly string[] = []): Lease {
-    return mustBeRouted(this.balancer.decide(request, this.nowMs, tried)).lease;
-  }
-
-  /** The request goes to `id`, whatever the policy thinks. */
-  pin(id: string, request = requestOf(1)): Lease {
-    const others = this.balancer.members.map((member) => member.endpoint.id).filter((other) => other !== id);
-    return this.send(request, others);
-  }
-
-  hold(request: RequestProfile, tried: readonly string[] = []): Ticket {
-    const decision = this.balancer.decide(request, this.nowMs, tried);
-    if (decision.kind !== "held") throw new Error(decision.kind);
-    return decision.ticket;
-  }
-
-  finish(lease: Lease): Outcomes {
-    return outcomesOf(this.balancer.finish(lease, COMPLETED, this.nowMs));
-  }
-
-  firstToken(lease: Lease): Outcomes {
-    return outcomesOf(this.balancer.firstToken(lease, this.nowMs));
-  }
-
-  observe(observation: Observation): Outcomes {
-    return outcomesOf(this.balancer.observe(observation, this.nowMs));
-  }
-
-  tick(): Outcomes {
-    return outcomesOf(this.balancer.tick(this.nowMs));
-  }
-}
-
-/** Released tickets in order, each with the endpoint it goes to, or with the reason of its refusal. */
-type Outcomes = readonly (readonly [Ticket, string])[];
-
-function outcomesOf(releases: readonly Release[]): Outcomes {
-  return releases.map(({ ticket, decision }) => [
-    ticket,
-    decision.kind === "routed" ? decision.endpoint.id : decision.reason,
-  ]);
-}
-
-function requestOf(promptTokens: number, known: Partial<RequestProfile> = {}): RequestProfile {
-  return requestProfile({ promptTokens, expectedOutputTokens: 100, ...known });
-}
-
-/** Endpoints with one request in flight each, under a policy that does as the script says. */
-function busy(ids: readonly string[], options: Omit<BalancerOptions, "endpoints" | "policy"> = {}) {
-  const script = new Script();
-  const desk = new Desk(ids, { ...options, policy: script.policy() });
-  const leases = Object.fromEntries(ids.map((id) => [id, desk.pin(id)]));
-  const leaseAt = (id: string) => leases[id] as Lease;
-  return { script, desk, leaseAt };
-}
+import type { Outcome } from "./decision.ts";
 
 describe("a request whose best endpoint cannot begin on it", () => {
   it("is held for that endpoint, explained, and takes nothing of it", () => {
@@ -242,17 +161,36 @@ describe("a held request", () => {
     expect(ticket.place?.endpointId).toBe("a");
   });
 
-  it("is taken four at a time, of the first in each line the one that gains most", () => {
+  it("is taken in the order of the keys: of the first in each line, and between those the endpoint has itself", () => {
     const { script, desk, leaseAt } = busy(["a", "b", "free"]);
-    Object.assign(script.scores, { a: -1, free: 9 });
-    const atA = times(4, (i) => desk.hold(requestOf(100 + i)));
-    Object.assign(script.scores, { b: -2 });
-    const atB = times(4, (i) => desk.hold(requestOf(200 + i)));
-    expect(atB.map(({ place }) => place?.endpointId)).toEqual(["b", "b", "b", "b"]);
-    Object.assign(script.scores, { a: 5, b: 7, free: 0 });
+    const holdAt = (id: string, ...tokens: readonly number[]) => {
+      Object.assign(script.scores, { a: 0, b: 0, free: 0, [id]: -1 });
+      return tokens.map((promptTokens) => desk.hold(requestOf(promptTokens)));
+    };
+    const [a1, a2] = holdAt("a", 100, 500);
+    const [b1, b2] = holdAt("b", 200, 300);
+    const [own1, own2] = holdAt("free", 250, 600);
     script.ready.add("free");
-    expect(desk.firstToken(leaseAt("free"))).toEqual(atB.map((ticket) => [ticket, "free"]));
-    expect(desk.finish(leaseAt("free"))).toEqual(atA.map((ticket) => [ticket, "free"]));
+    const order = [a1, b1, own1, b2, a2, own2];
+    expect(desk.firstToken(leaseAt("free"))).toEqual(order.map((ticket) => [ticket, "free"]));
+  });
+
+  it("is not taken where it is no better off", () => {
+    const { script, desk, leaseAt } = busy(["a", "free"]);
+    script.scores.a = -1;
+    const ticket = desk.hold(requestOf(100));
+    Object.assign(script.scores, { a: 3, free: 3 });
+    script.ready.add("free");
+    expect(desk.firstToken(leaseAt("free"))).toEqual([]);
+    expect(ticket.place?.endpointId).toBe("a");
+  });
+
+  it("goes with sixteen at most at one event; the next event lets the others go", () => {
+    const { script, desk, leaseAt } = busy(["a"]);
+    const held = times(20, (i) => desk.hold(requestOf(100 + i)));
+    script.ready.add("a");
+    expect(desk.firstToken(leaseAt("a"))).toHaveLength(16);
+    expect(desk.finish(leaseAt("a")).map(([ticket]) => ticket)).toEqual(held.slice(16));
   });
 
   it("lets the next one go when it leaves, if that can", () => {
@@ -284,308 +222,5 @@ describe("a held request", () => {
     const holder = { answer: "stream" };
     desk.hold(requestOf(100)).holder = holder;
     expect(desk.balancer.finish(leaseAt("a"), COMPLETED, 1)[0]?.ticket.holder).toBe(holder);
-  });
-});
-
-describe("time", () => {
-  it("sends whoever was held too long, though no endpoint can begin", () => {
-    const { desk } = busy(["a"], { holding: { maxRequests: 10, maxWaitMs: 1000 } });
-    const first = desk.hold(requestOf(900));
-    desk.nowMs = 400;
-    const second = desk.hold(requestOf(100));
-    expect(desk.balancer.nextWakeMs()).toBe(1000);
-    desk.nowMs = 999;
-    expect(desk.tick()).toEqual([]);
-    desk.nowMs = 1000;
-    expect(desk.tick()).toEqual([[first, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBe(1400);
-    desk.nowMs = 5000;
-    expect(desk.tick()).toEqual([[second, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBeUndefined();
-  });
-
-  it("is told once: of fractions of a ms nobody is asked for again", () => {
-    const { desk } = busy(["a"], { holding: { maxWaitMs: 3000 } });
-    desk.nowMs = 1096.48;
-    const ticket = desk.hold(requestOf(300));
-    desk.nowMs = desk.balancer.nextWakeMs() ?? Number.NaN;
-    expect(desk.tick()).toEqual([[ticket, "a"]]);
-  });
-
-  it("counts from when a request came, however often it was moved", () => {
-    const { script, desk, leaseAt } = busy(["a", "b"], { holding: { maxRequests: 10, maxWaitMs: 1000 } });
-    script.scores.a = -1;
-    const ticket = desk.hold(requestOf(300));
-    Object.assign(script.scores, { a: 0, b: -1 });
-    script.ready.add("a");
-    desk.nowMs = 800;
-    desk.firstToken(leaseAt("a"));
-    expect([ticket.place?.endpointId, desk.balancer.nextWakeMs()]).toEqual(["b", 1000]);
-  });
-
-  it("sends whoever was held too long to where there is memory, if there is", () => {
-    const { script, desk } = busy(["a", "b"], { holding: { maxRequests: 10, maxWaitMs: 1000 } });
-    script.scores.a = -1;
-    script.cramped.add("a");
-    const ticket = desk.hold(requestOf(300));
-    desk.nowMs = 1000;
-    expect(desk.tick()).toEqual([[ticket, "b"]]);
-  });
-
-  it("makes an endpoint able to begin where the tokens of what runs there are not seen", () => {
-    const desk = new Desk(["a"], { policy: "least_delay" });
-    const unseen = requestOf(8000, { isStreaming: false });
-    desk.send(unseen);
-    const ticket = desk.hold(requestOf(8000));
-    const wakeMs = desk.balancer.nextWakeMs() ?? Number.NaN;
-    // 8,000 tokens of prefill by the prior, and a step.
-    expect(Math.abs(wakeMs - 198)).toBeLessThan(2);
-    desk.nowMs = wakeMs - 1;
-    expect([desk.tick(), desk.balancer.nextWakeMs()]).toEqual([[], wakeMs]);
-    desk.nowMs = wakeMs;
-    expect(desk.tick()).toEqual([[ticket, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBeUndefined();
-  });
-
-  it("changes nothing while nobody is held", () => {
-    const desk = new Desk(["a"], { policy: "least_delay" });
-    desk.send(requestOf(100, { isStreaming: false }));
-    expect([desk.balancer.nextWakeMs(), desk.balancer.tick(1e6)]).toEqual([undefined, []]);
-  });
-});
-
-describe("an endpoint that somebody is held for", () => {
-  const gone: [string, (desk: Desk) => Outcomes][] = [
-    ["leaves", (desk) => outcomesOf(desk.balancer.setEndpoints([endpoint({ id: "b" })], desk.nowMs))],
-    ["is down", (desk) => desk.observe({ kind: "availability", endpointId: "a", availability: "down" })],
-    ["is loading", (desk) => desk.observe({ kind: "availability", endpointId: "a", availability: "loading" })],
-    ["drains", (desk) => desk.observe({ kind: "draining", endpointId: "a", isDraining: true })],
-    ["serves other models", (desk) => desk.observe({ kind: "models", endpointId: "a", models: new Set(["x"]) })],
-    [
-      "gets weight 0",
-      (desk) => {
-        const endpoints = [endpoint({ id: "a", weight: 0 }), endpoint({ id: "b" })];
-        return outcomesOf(desk.balancer.setEndpoints(endpoints, desk.nowMs));
-      },
-    ],
-  ];
-  const request = requestOf(300, { model: "m" });
-
-  it.each(gone)("and %s: the request is held for another", (_, go) => {
-    const { script, desk, leaseAt } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(request);
-    expect(go(desk)).toEqual([]);
-    expect([ticket.place?.endpointId, desk.balancer.heldRequests]).toEqual(["b", 1]);
-    desk.finish(leaseAt("a"));
-    expect(desk.finish(leaseAt("b"))).toEqual([[ticket, "b"]]);
-  });
-
-  it.each(gone)("and %s: the request goes to another that can begin", (_, go) => {
-    const { script, desk } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(request);
-    script.ready.add("b");
-    expect(go(desk)).toEqual([[ticket, "b"]]);
-  });
-
-  it.each(gone)("and %s: the request is refused where no other can serve it", (_, go) => {
-    const { script, desk } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(request, ["b"]);
-    expect(go(desk)).toEqual([[ticket, "exhausted"]]);
-    expect([desk.balancer.heldRequests, ticket.place]).toEqual([0, undefined]);
-  });
-
-  it("and becomes another server: what is held goes when the work of the old one is done", () => {
-    const { desk, leaseAt } = busy(["a"]);
-    const ticket = desk.hold(request);
-    expect(desk.balancer.setEndpoints([endpoint({ id: "a", url: "http://new" })], 0)).toEqual([]);
-    const [release] = desk.balancer.finish(leaseAt("a"), ABORTED, 10);
-    expect(release).toMatchObject({ ticket, decision: { kind: "routed", endpoint: { url: "http://new" } } });
-  });
-
-  it("and restarts: the request is weighed again", () => {
-    const { script, desk } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(request);
-    script.scores.b = -2;
-    expect(desk.observe({ kind: "restarted", endpointId: "a" })).toEqual([]);
-    expect(ticket.place?.endpointId).toBe("b");
-  });
-
-  it("and reports its metrics: nothing changes", () => {
-    const { script, desk } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(request);
-    script.scores.b = -2;
-    expect(desk.observe({ kind: "signals", endpointId: "a", signals: engineSignals() })).toEqual([]);
-    expect(ticket.place?.endpointId).toBe("a");
-  });
-
-  it("returns, or is new: it takes who may be served by it, to have something to do", () => {
-    const { desk } = busy(["a"]);
-    const [first, second] = [desk.hold(requestOf(100)), desk.hold(requestOf(200))];
-    const endpoints = [endpoint({ id: "a" }), endpoint({ id: "new" })];
-    const outcomes = outcomesOf(desk.balancer.setEndpoints(endpoints, 0));
-    expect(outcomes.map(([ticket]) => ticket)).toEqual([first, second].slice(0, outcomes.length));
-    expect(desk.member("new").account.requests).toBeGreaterThan(0);
-  });
-
-  it("left with nobody held for it: the end of what runs there releases nobody", () => {
-    const { desk, leaseAt } = busy(["a", "b"]);
-    desk.balancer.setEndpoints([endpoint({ id: "b" })], 0);
-    const ticket = desk.hold(requestOf(100));
-    expect(desk.finish(leaseAt("a"))).toEqual([]);
-    expect(ticket.place?.endpointId).toBe("b");
-  });
-});
-
-describe("an endpoint that has nothing to do", () => {
-  it("makes whoever it could take go to the best one, until it has something", () => {
-    const { script, desk, leaseAt } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const held = times(3, (i) => desk.hold(requestOf(100 + i)));
-    const outcomes = desk.finish(leaseAt("b"));
-    expect(outcomes).toEqual(held.map((ticket) => [ticket, "a"]));
-  });
-
-  it("leaves those waiting that it cannot take", () => {
-    const { script, desk, leaseAt } = busy(["a", "b"]);
-    script.scores.a = -1;
-    const ticket = desk.hold(requestOf(100), ["b"]);
-    expect(desk.finish(leaseAt("b"))).toEqual([]);
-    expect(ticket.place?.endpointId).toBe("a");
-  });
-
-  it("has what is held for others as soon as time is told, when another balancer's work there has ended", () => {
-    const { script, desk, leaseAt } = busy(["a", "b"]);
-    desk.balancer.adopt("other", sharedBy(["b"], script), 0);
-    script.scores.a = -1;
-    desk.finish(leaseAt("b"));
-    const ticket = desk.hold(requestOf(100));
-    expect(outcomesOf(desk.balancer.adopt("other", undefined, 10))).toEqual([[ticket, "a"]]);
-  });
-});
-
-/** What a balancer says that has one request in flight on each of `ids`. */
-function sharedBy(ids: readonly string[], script: Script) {
-  const other = new Desk(ids, { policy: script.policy() });
-  for (const id of ids) other.pin(id);
-  return other.balancer.share(0);
-}
-
-describe("a pool whose policy has room nowhere", () => {
-  function full(ids: readonly string[], whenFull: "refuse" | "hold" = "hold") {
-    const script = new Script();
-    const policy = script.policy({ isLate: false, isBounded: true });
-    const desk = new Desk(ids, { policy, whenFull, holding: { maxRequests: 3, maxWaitMs: 1000 } });
-    const leases = Object.fromEntries(ids.map((id) => [id, desk.pin(id)]));
-    for (const id of ids) script.full.add(id);
-    return { script, desk, leaseAt: (id: string) => leases[id] as Lease };
-  }
-
-  it("refuses by default", () => {
-    const { desk } = full(["a"], "refuse");
-    expect(desk.balancer.decide(requestOf(1), 0)).toMatchObject({ kind: "refused", reason: "saturated" });
-  });
-
-  it("holds in one line for all endpoints, in the order of the policy's key, until there is room", () => {
-    const { script, desk, leaseAt } = full(["a", "b"]);
-    const [long, short] = [desk.hold(requestOf(900)), desk.hold(requestOf(100))];
-    expect([long.place?.endpointId, short.place?.endpointId]).toEqual([undefined, undefined]);
-    expect(desk.firstToken(leaseAt("a"))).toEqual([]);
-    script.full.delete("b");
-    expect(desk.firstToken(leaseAt("b"))).toEqual([
-      [short, "b"],
-      [long, "b"],
-    ]);
-  });
-
-  it("holds whoever comes after those who wait, and sends who goes before them", () => {
-    const { script, desk } = full(["a"]);
-    const first = desk.hold(requestOf(500));
-    script.full.delete("a");
-    const second = desk.hold(requestOf(600));
-    expect(desk.send(requestOf(400)).endpointId).toBe("a");
-    expect(desk.tick()).toEqual([
-      [first, "a"],
-      [second, "a"],
-    ]);
-  });
-
-  it("holds nobody behind those who wait for others, while an endpoint has nothing to do", () => {
-    const { script, desk, leaseAt } = full(["a", "b"]);
-    desk.observe({ kind: "models", endpointId: "a", models: new Set(["x"]) });
-    desk.observe({ kind: "models", endpointId: "b", models: new Set(["y"]) });
-    const forA = desk.hold(requestOf(1, { model: "x" }));
-    const forB = desk.hold(requestOf(2, { model: "y" }));
-    script.full.delete("b");
-    const [release] = desk.balancer.finish(leaseAt("b"), COMPLETED, 0);
-    expect(release).toMatchObject({ ticket: forB, decision: { endpoint: { id: "b" } } });
-    if (release?.decision.kind === "routed") desk.finish(release.decision.lease);
-    expect(desk.send(requestOf(3, { model: "y" })).endpointId).toBe("b");
-    expect(forA.place).toBeDefined();
-  });
-
-  it("sends who is next when the first leaves and there is room for the next", () => {
-    const { script, desk } = full(["a"]);
-    const [first, second] = [desk.hold(requestOf(1)), desk.hold(requestOf(2))] as const;
-    script.full.delete("a");
-    expect(outcomesOf(desk.balancer.leave(first, 0))).toEqual([[second, "a"]]);
-  });
-
-  it("refuses whoever waits when its last endpoint leaves", () => {
-    const { desk } = full(["a"]);
-    const ticket = desk.hold(requestOf(1));
-    expect(outcomesOf(desk.balancer.setEndpoints([], 0))).toEqual([[ticket, "no_endpoint"]]);
-  });
-
-  it("refuses whoever it cannot hold, or has held too long", () => {
-    const { desk } = full(["a"]);
-    const held = times(3, (i) => desk.hold(requestOf(i)));
-    expect(desk.balancer.decide(requestOf(1), 0)).toMatchObject({ kind: "refused", reason: "saturated" });
-    desk.nowMs = 1000;
-    expect(desk.tick()).toEqual(held.map((ticket) => [ticket, "saturated"]));
-  });
-
-  it("refuses for any other reason at once, and whoever waits when that reason comes up", () => {
-    const { desk } = full(["a"]);
-    expect(desk.balancer.decide(requestOf(1), 0, ["a"])).toMatchObject({ kind: "refused", reason: "exhausted" });
-    const ticket = desk.hold(requestOf(1));
-    expect(desk.observe({ kind: "availability", endpointId: "a", availability: "down" })).toEqual([
-      [ticket, "unavailable"],
-    ]);
-  });
-
-  it("orders by arrival where the policy has no key", () => {
-    const desk = new Desk(["a"], {
-      policy: "token_aware",
-      policyOptions: { horizonSeconds: 1 },
-      whenFull: "hold",
-    });
-    const lease = desk.send(
-      requestOf(10, { output: requestProfile({ promptTokens: 1, expectedOutputTokens: 1e6 }).output }),
-    );
-    const held = times(3, (i) => {
-      desk.nowMs = i;
-      return desk.hold(requestOf(3 - i));
-    });
-    expect(held.map(({ place }) => place?.key)).toEqual([0, 1, 2]);
-    expect(desk.finish(lease).map(([ticket]) => ticket)).toEqual(held);
-  });
-
-  it("may bind late as well: there is room, but nobody can begin", () => {
-    const script = new Script();
-    const policy = script.policy({ isLate: true, isBounded: true });
-    const desk = new Desk(["a"], { policy, whenFull: "hold" });
-    const lease = desk.pin("a");
-    const forA = desk.hold(requestOf(100));
-    script.full.add("a");
-    const forAny = desk.hold(requestOf(200));
-    expect([forA.place?.endpointId, forAny.place?.endpointId]).toEqual(["a", undefined]);
-    script.full.delete("a");
-    expect(desk.finish(lease)).toEqual([[forA, "a"]]);
-    expect(forAny.place?.endpointId).toBeUndefined();
   });
 });

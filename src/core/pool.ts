@@ -185,11 +185,7 @@ function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens }: Endpoin
 }
 
 /** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
-function exclusionOf(
-  member: Member,
-  request: RequestProfile,
-  tried: readonly string[],
-): Exclusion | undefined {
+function exclusionOf(member: Member, request: RequestProfile, tried: readonly string[]): Exclusion | undefined {
   if (!serves(member, request.model)) return "model_not_served";
   if (member.isDraining) return "draining";
   if (member.endpoint.weight === 0) return "weight_zero";

@@ -57,7 +57,7 @@ function worstOf(speed: EngineSpeed, profile: EngineProfile): { readonly at: str
 
 function learned(profiles: readonly EngineProfile[], policy: string, delivery: Delivery): readonly EngineSpeed[] {
   const balancer = createBalancer({ policy, endpoints: profiles.map((_, i) => endpoint({ id: `engine-${i}` })) });
-  serveWaves(balancer, profiles, delivery, FOR_MS);
+  serveWaves(balancer, profiles, delivery, FOR_MS, 1);
   return balancer.members.map(({ speed }) => speed);
 }
 

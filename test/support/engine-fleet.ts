@@ -40,8 +40,9 @@ export function serveWaves(
   profiles: readonly EngineProfile[],
   { jitter, coalesced }: Delivery,
   forMs: number,
+  seed: number,
 ): void {
-  const random = seededRandom(1);
+  const random = seededRandom(seed);
   const deliveries = new Deliveries();
   const deliver = (request: Request, generated: number, atMs: number): void => {
     const nowMs = request.isCoalesced ? Math.ceil(atMs / BURST_MS) * BURST_MS : atMs;

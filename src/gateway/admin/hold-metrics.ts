@@ -4,7 +4,7 @@ import { Counter, Histogram, type Registry } from "prom-client";
 export type HoldResult = "sent" | "refused" | "client_closed";
 
 /** In seconds: from what nobody notices to the default of `holding.maxWait`. */
-const HOLD_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120];
+const HOLD_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 120, 180];
 
 /** What is counted of requests that the balancer holds. */
 export class HoldMetrics {

@@ -20,8 +20,9 @@ async function serveInFrontOf(url: string, flags: readonly string[]): Promise<Se
   return serve;
 }
 
-it("serves all of twelve times more requests than there are slots", async () => {
+it("serves all of twelve times more requests than there are slots, and holds those that have none", async () => {
   const serve = await serveInFrontOf(engine.url, []);
+  await expect.poll(async () => (await serve.endpoint(engine.url)).signals?.maxRunningRequests).toBe(2);
   const answers = await Promise.all(
     Array.from({ length: 24 }, (_, i) =>
       exchange(`${serve.url}/v1/chat/completions`, { body: { ...llamaChat(40), stream: i % 2 === 0 } }),
@@ -29,6 +30,7 @@ it("serves all of twelve times more requests than there are slots", async () => 
   );
   expect(answers.map(({ status, isWhole }) => [status, isWhole])).toEqual(Array(24).fill([200, true]));
   expect(await serve.outcomes("ok")).toBe(24);
+  expect(await serve.metric("holds_total")).toBeGreaterThanOrEqual(22);
   expect(serve.log).not.toContain("endpoint is down");
   await expect.poll(() => serve.openWork()).toBe(0);
 });
