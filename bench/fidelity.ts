@@ -47,7 +47,7 @@ async function runAll(minutes: number, plan: FidelityPlan): Promise<ScenarioResu
   const results: ScenarioResult[] = [];
   for (const source of values.scenarios.split(",").map(find)) {
     const scenario = await source.read(values.traces, minutes);
-    process.stderr.write(`${scenario.name}: ${scenario.workload.arrivals.length} requests\n`);
+    process.stderr.write(`${scenario.name}: ${scenario.workload.name}\n`);
     results.push(await runScenario(scenario, plan));
   }
   return results;

@@ -44,7 +44,9 @@ describe("docs/policies", () => {
 });
 
 interface OptionSchema {
-  readonly default: unknown;
+  readonly type?: string;
+  /** Undefined: the option can be left out. */
+  readonly default?: unknown;
   readonly description: string;
   readonly enum?: readonly string[];
   readonly minimum?: number;
@@ -54,7 +56,12 @@ interface OptionSchema {
 function optionRows(options: z.ZodType): string[] {
   const schema = z.toJSONSchema(options) as { readonly properties?: Record<string, OptionSchema> };
   return Object.entries(schema.properties ?? {}).map(([name, option]) => {
-    const allowed = option.enum?.map((value) => `\`${value}\``).join(", ") ?? `${option.minimum} to ${option.maximum}`;
-    return `| \`${name}\` | \`${option.default}\` | ${allowed} | ${option.description} |`;
+    const byDefault = option.default === undefined ? "none" : `\`${option.default}\``;
+    return `| \`${name}\` | ${byDefault} | ${allowedBy(option)} | ${option.description} |`;
   });
+}
+
+function allowedBy({ type, enum: names, minimum, maximum }: OptionSchema): string {
+  const values = type === "boolean" ? ["true", "false"] : names;
+  return values?.map((value) => `\`${value}\``).join(", ") ?? `${minimum} to ${maximum}`;
 }

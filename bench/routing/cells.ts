@@ -1,4 +1,4 @@
-import { readWorkload, type Slo, scaleRate, type Workload } from "../../src/sim/index.ts";
+import { readWorkload, type Slo, scaleRate, scaleThinking, type Workload } from "../../src/sim/index.ts";
 import { ALL, atMost, EXPERT_HOLD, goodput, goodputWithTpotTarget, type Target } from "./targets.ts";
 import { traceText } from "./trace-text.ts";
 
@@ -31,8 +31,8 @@ const SERVEGEN_FILES = {
 /** Seconds of the profiles that are drawn: long answers need longer to come to a steady state. */
 const SERVEGEN_SECONDS = { r1: 1_800, "m-large": 300, "m-small": 120 };
 
-/** At a rate of 1. Chosen so that x1.4 is near what eight endpoints can do, and x2 on six beyond what their caches hold. */
-const SESSION_GAP_MS = 12_000;
+/** At a rate of 1. Chosen so that x2 is near what eight endpoints can do, and on six beyond what their caches hold. */
+const SESSION_GAP_MS = 20_000;
 
 /** Answers of minutes, whose KV caches fill up. */
 const KV_BOUND_TARGETS: readonly Target[] = [
@@ -105,7 +105,7 @@ export const CELLS: readonly Cell[] = [
   cell(mooncake("synthetic", 3), { ...EIGHT_H100, targets: usualTargets(1.02, 0.8, 0) }),
   cell(azure("conv", 6), { ...FOUR_H100, use: "develop" }),
   cell(weka(0, 99, 1.4), { ...EIGHT_H200, use: "develop" }),
-  cell(weka(0, 99, 2), { fleet: "6*llama8b-h200", slo: AGENT_SLO, use: "develop" }),
+  cell(weka(0, 99, 2), { fleet: "4*llama8b-h200", slo: AGENT_SLO, use: "develop" }),
   cell(servegen("m-small", 0, 2), { ...FOUR_H100, use: "develop" }),
   cell(servegen("m-large", 0, 1.2), { ...FOUR_H100, use: "develop" }),
   cell(servegen("r1", 0, 2.4), { ...SIXTEEN_TP4, use: "develop" }),
@@ -166,14 +166,17 @@ function weka(from: number, to: number, rate: number): Pick<Cell, "name" | "work
   const name = `weka ${from}-${to} x${rate}`;
   return {
     name,
-    workload: (traces, seed) =>
-      readWorkload(traceText(traces, "weka-agentic-head200.jsonl.gz"), {
+    workload: (traces, seed) => {
+      const sessions = readWorkload(traceText(traces, "weka-agentic-head200.jsonl.gz"), {
         name,
         sessions: { from, to },
         seed,
-        sessionGapMs: SESSION_GAP_MS / rate,
+        sessionGapMs: SESSION_GAP_MS,
         maxPromptTokens: 400_000,
         blockTokens: 512,
-      }),
+      });
+      // Starts alone would change little: the sessions of a cell overlap however close they begin.
+      return scaleThinking(scaleRate(sessions, rate), rate);
+    },
   };
 }

@@ -19,7 +19,7 @@ export { type Simulation, simulate } from "./simulation.ts";
 export type { ReplicaOptions } from "./simulation-options.ts";
 export { parseSweep, type SweepSpec, sweep } from "./sweep.ts";
 export { formatOf, type ReadWorkloadOptions, readWorkload } from "./workload/read-workload.ts";
-export { scaleRate, takeFirst, takeUntil } from "./workload/scale.ts";
+export { scaleRate, scaleThinking, takeFirst, takeUntil } from "./workload/scale.ts";
 export { syntheticWorkload } from "./workload/synthetic.ts";
 export { isSyntheticSpec } from "./workload/synthetic-spec.ts";
 export type { Arrival, Workload, WorkloadRequest } from "./workload/workload.ts";

@@ -7,6 +7,7 @@ import {
   type RequestProfile,
   SpeedPool,
 } from "../../src/core/index.ts";
+import { engineSignals } from "./engine-signals.ts";
 
 /** What a test says of a candidate; what it leaves out is idle, empty and unknown. */
 export interface CandidateFacts {
@@ -26,7 +27,7 @@ export function candidate(facts: CandidateFacts): Candidate {
     endpoint: endpoint({ id }),
     account: { ...IDLE, ...account },
     speed: new EngineSpeed(new SpeedPool(), undefined),
-    signals: signals === undefined ? undefined : { ...SILENT, ...signals },
+    signals: signals && engineSignals(signals),
     kvTokens,
     kvCapacityTokens,
     held: { requests: 0, aheadOf: () => ({ prefillTokens: 0, prefillPairs: 0 }), countBehind: () => 0 },
@@ -56,19 +57,4 @@ const IDLE: Account = {
   oldestWaiting: undefined,
   recentPrefillTokens: () => 0,
   recentPrefillPairs: () => 0,
-};
-
-const SILENT: EngineSignals = {
-  observedAtMs: 0,
-  runningRequests: undefined,
-  waitingRequests: undefined,
-  maxRunningRequests: undefined,
-  kvUsedRatio: undefined,
-  kvCapacityTokens: undefined,
-  kvBlockTokens: undefined,
-  promptTokensTotal: undefined,
-  generatedTokensTotal: undefined,
-  prefixHitTokensTotal: undefined,
-  prefixQueryTokensTotal: undefined,
-  preemptionsTotal: undefined,
 };

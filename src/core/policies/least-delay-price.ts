@@ -52,6 +52,7 @@ const DECODE_WEIGHT = 0.3;
 const SPARING_WEIGHT = 0.08;
 const QUEUE_WEIGHT = 1.2;
 const RECOMPUTE_WEIGHT = 2;
+const EVICTION_WEIGHT = 5;
 const FUTURE_STALL_WEIGHT = 0.6;
 
 /** Share of an endpoint's time that prefill is believed to take at most: beyond, the rate says nothing any more. */
@@ -83,7 +84,7 @@ export function priceOf({ candidate, engine, cost, key }: Placement, fleet: Flee
     slowdown: SPARING_WEIGHT * fleet.sparing * running * cost.decodeTokens * growMs,
     queueBehind: QUEUE_WEIGHT * waiting * ownMs,
     recompute: RECOMPUTE_WEIGHT * (ownMs - bestMs),
-    eviction: evictionMs(candidate, engine, cost, nowMs),
+    eviction: EVICTION_WEIGHT * evictionMs(candidate, engine, cost, nowMs),
   };
 }
 
