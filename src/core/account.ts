@@ -14,6 +14,9 @@ export interface Account {
   readonly waitingPrefillTokens: number;
   /** Attention pairs of that prefill. */
   readonly waitingPrefillPairs: number;
+  /** The part of both that other balancers spoke of: what became of it since is not seen. */
+  readonly othersPrefillTokens: number;
+  readonly othersPrefillPairs: number;
   /** All prompt tokens of the waiting requests: KV they will take. */
   readonly waitingPromptTokens: number;
   /** Requests past their first token. */
@@ -56,6 +59,8 @@ export class MutableAccount implements Account {
   waitingRequests = 0;
   waitingPrefillTokens = 0;
   waitingPrefillPairs = 0;
+  othersPrefillTokens = 0;
+  othersPrefillPairs = 0;
   waitingPromptTokens = 0;
   runningRequests = 0;
   contextTokens = 0;
@@ -130,8 +135,7 @@ export class MutableAccount implements Account {
     }
     this.#others.set(from, { share, atMs: nowMs });
     this.#addShare(share, 1, 1, nowMs);
-    // Whoever waits there for another balancer has no place in this one's line: the backlog starts with the news of it.
-    if (this.#waiting.length === 0) this.prefillMoved(nowMs);
+    this.prefillMoved(nowMs - share.prefillMovedAgoMs);
   }
 
   /** The part of it that is this balancer's. */
@@ -144,7 +148,7 @@ export class MutableAccount implements Account {
       recentPrefillTokens -= share.recentPrefillTokens * fade(atMs, nowMs);
       recentPrefillPairs -= share.recentPrefillPairs * fade(atMs, nowMs);
     }
-    return { ...own, recentPrefillTokens, recentPrefillPairs };
+    return { ...own, recentPrefillTokens, recentPrefillPairs, prefillMovedAgoMs: nowMs - this.prefillSinceMs };
   }
 
   /** The endpoint left: what others have there is theirs to know. */
@@ -154,6 +158,8 @@ export class MutableAccount implements Account {
 
   #addShare(share: AccountShare, sign: 1 | -1, recentFade: number, nowMs: number): void {
     for (const sum of SUMS) this[sum] += sign * share[sum];
+    this.othersPrefillTokens += sign * share.waitingPrefillTokens;
+    this.othersPrefillPairs += sign * share.waitingPrefillPairs;
     const factor = sign * recentFade;
     this.#addRecent(factor * share.recentPrefillTokens, factor * share.recentPrefillPairs, nowMs);
   }

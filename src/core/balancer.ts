@@ -142,6 +142,7 @@ export class Balancer {
     this.#router.unseen.remove(flight);
     if (outcome.kind === "completed") this.#learnSizes(flight.request, outcome);
     flight.finish(outcome, nowMs);
+    this.#sharing.ended(flight);
     return this.#moved(flight, nowMs);
   }
 

@@ -111,7 +111,7 @@ export class Binder {
       const { first } = member.held;
       const guest = this.#guestOf(member, first?.place?.key ?? Number.POSITIVE_INFINITY, nowMs);
       if (guest !== undefined) this.#release(guest.ticket, { ...guest.weighed, chosen: member }, releases, nowMs);
-      else if (first !== undefined && this.#canBegin(first, member)) this.#rebind(first, releases, nowMs);
+      else if (first !== undefined && this.#canBegin(first, member, nowMs)) this.#rebind(first, releases, nowMs);
       else return;
     }
   }
@@ -125,7 +125,7 @@ export class Binder {
     let guestKey = key;
     for (const { endpoint, held } of this.#pool.members) {
       const ticket = held.first;
-      if (ticket === undefined || endpoint === member.endpoint || !this.#canBegin(ticket, member)) continue;
+      if (ticket === undefined || endpoint === member.endpoint || !this.#canBegin(ticket, member, nowMs)) continue;
       const keyHere = this.#binding?.holdKey(ticket.request, member, ticket.heldAtMs) ?? Number.POSITIVE_INFINITY;
       if (keyHere >= guestKey) continue;
       const weighed = this.#weigh(ticket, nowMs);
@@ -141,7 +141,7 @@ export class Binder {
     const line = this.#holding.line(undefined);
     for (let { first } = line; first !== undefined; first = line.first) {
       const weighed = this.#weigh(first, nowMs);
-      if (this.#placeToWait(first, weighed) !== undefined) return;
+      if (this.#placeToWait(first, weighed, nowMs) !== undefined) return;
       this.#release(first, weighed, releases, nowMs);
     }
   }
@@ -160,20 +160,20 @@ export class Binder {
   /** A request that arrives: weighed, and where it would wait; undefined: it would not. */
   #plan(ticket: Ticket, random: Random, nowMs: number): { weighed: Weighed; place: HoldingPlace | undefined } {
     const weighed = this.#router.weigh(ticket, random, nowMs);
-    const place = this.#holding.hasRoomFor(ticket.bodyBytes) ? this.#placeToWait(ticket, weighed) : undefined;
+    const place = this.#holding.hasRoomFor(ticket.bodyBytes) ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
     return { weighed: place === undefined ? this.#fitting(ticket, weighed) : weighed, place };
   }
 
   /** A held request is sent, or held for whoever is best for it now. */
   #rebind(ticket: Ticket, releases: Release[], nowMs: number): void {
     const weighed = this.#weigh(ticket, nowMs);
-    const place = this.#placeToWait(ticket, weighed);
+    const place = this.#placeToWait(ticket, weighed, nowMs);
     if (place === undefined) this.#release(ticket, this.#fitting(ticket, weighed), releases, nowMs);
     else this.#holding.put(ticket, place);
   }
 
   /** Undefined: it need not wait, or has nothing to wait for. */
-  #placeToWait(ticket: Ticket, weighed: Weighed): HoldingPlace | undefined {
+  #placeToWait(ticket: Ticket, weighed: Weighed, nowMs: number): HoldingPlace | undefined {
     const { chosen, candidates } = weighed;
     if (chosen === undefined) {
       const isFull = weighed.explanation.excluded.some(({ why }) => why === "no_room");
@@ -182,7 +182,7 @@ export class Binder {
     if (candidates.some(({ account }) => account.requests === 0)) return undefined;
     if (this.#binding === undefined) return this.#placeBehindOthers(ticket);
     const key = this.#binding.holdKey(ticket.request, chosen, ticket.heldAtMs);
-    if (this.#canBegin(ticket, chosen) && isFirst(ticket, key, chosen)) return undefined;
+    if (this.#canBegin(ticket, chosen, nowMs) && isFirst(ticket, key, chosen)) return undefined;
     const { prefillTokens, prefillPairs } = costOf(ticket.request, chosen.cachedTokens(ticket.request));
     return { endpointId: chosen.endpoint.id, key, prefillTokens, prefillPairs };
   }
@@ -221,8 +221,8 @@ export class Binder {
     return { endpointId: undefined, key, prefillTokens: 0, prefillPairs: 0 };
   }
 
-  #canBegin({ request }: Ticket, member: Member): boolean {
-    return this.#binding === undefined || this.#binding.canBegin(request, member);
+  #canBegin({ request }: Ticket, member: Member, nowMs: number): boolean {
+    return this.#binding === undefined || this.#binding.canBegin(request, member, nowMs);
   }
 
   #weigh(ticket: Ticket, nowMs: number): Weighed {

@@ -19,6 +19,10 @@ export class Flight implements Slotted {
   readonly #stay: Stay;
   /** Where its tokens are not seen: when the first is believed to be out. */
   readonly #firstTokenDueMs: number;
+  /** Its number in what is told to other balancers; undefined: it is not told. */
+  sharedAs: number | undefined;
+  /** The engine got as far as the end of its prompt. */
+  isComputed = false;
   /** Its decoding, being timed; undefined: not yet. */
   #timer: DecodeTimer | undefined;
 
@@ -88,7 +92,8 @@ export class Flight implements Slotted {
     if (isRunning) observer.placeFreed(nowMs);
     this.lease.close(nowMs);
     const { mirror } = this.member;
-    mirror.leave(this.#stay, generatedTokens, isRunning || outcome.kind === "completed", nowMs);
+    this.isComputed = isRunning || outcome.kind === "completed";
+    mirror.leave(this.#stay, generatedTokens, this.isComputed, nowMs);
     mirror.trim(this.member.kvTokens);
   }
 

@@ -93,7 +93,7 @@ export interface LateBinding {
   /** Whether the candidate has memory for the request. One that has nothing to do always has. */
   fits(request: RequestProfile, candidate: Candidate): boolean;
   /** Whether the candidate can begin on the request now: it fits, and little is ahead of it. */
-  canBegin(request: RequestProfile, candidate: Candidate): boolean;
+  canBegin(request: RequestProfile, candidate: Candidate, nowMs: number): boolean;
   /** Smallest first: its place among those held for the candidate. In ms, so that waiting counts. */
   holdKey(request: RequestProfile, candidate: Candidate, arrivedAtMs: number): number;
 }

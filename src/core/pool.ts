@@ -42,26 +42,17 @@ export class Member implements Candidate {
     return this.endpoint.kvCapacityTokens ?? this.signals?.kvCapacityTokens;
   }
 
-  /** By balancer: what the requests it has in flight here share. */
-  readonly othersSharedTokens: Map<string, number> = new Map<string, number>();
-
   get kvTokens(): number {
     const { contextTokens, waitingPromptTokens, requests } = this.account;
     // Half of each request's last block is empty, on the mean.
     const unfilledTokens = (requests * (this.signals?.kvBlockTokens ?? KV_BLOCK_TOKENS)) / 2;
-    return contextTokens + waitingPromptTokens - this.#sharedTokens + unfilledTokens;
+    return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
   }
 
   cachedTokens(request: RequestProfile): number {
     if (request.prefix === undefined) return 0;
     // An engine computes at least the last prompt token, whatever it holds.
     return Math.max(0, Math.min(this.mirror.matchedTokens(request.prefix), request.promptTokens - 1));
-  }
-
-  get #sharedTokens(): number {
-    let tokens = this.mirror.sharedTokens;
-    if (this.othersSharedTokens.size > 0) for (const others of this.othersSharedTokens.values()) tokens += others;
-    return tokens;
   }
 
   visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void {

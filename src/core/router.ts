@@ -62,7 +62,7 @@ export class Router {
     const flight = new Flight(request, lease, chosen, dueMs);
     lease.holder = flight;
     if (flight.isUnseen) this.unseen.add(flight);
-    this.#sharing.sent(chosen.endpoint.id, request);
+    this.#sharing.sent(flight);
     if (isNonEmpty(candidates)) this.policy.routed?.({ request, chosen, candidates });
     return { kind: "routed", endpoint: chosen.endpoint, lease, explanation };
   }

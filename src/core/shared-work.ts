@@ -12,6 +12,8 @@ export interface AccountShare {
   readonly outputTokens: number;
   readonly recentPrefillTokens: number;
   readonly recentPrefillPairs: number;
+  /** How long ago prefill last moved on there, as far as this balancer saw, in ms. */
+  readonly prefillMovedAgoMs: number;
 }
 
 /** Requests that one balancer holds for one endpoint. */
@@ -25,21 +27,32 @@ export interface HeldShare {
 export interface EndpointShare {
   readonly account: AccountShare;
   readonly held: HeldShare;
-  /** Prompt tokens in flight that the account counts more than once though they lie in the KV cache once. */
-  readonly sharedTokens: number;
 }
 
-/** A prompt that was sent to an endpoint. */
-export interface SentPrefix {
-  readonly endpointId: string;
-  readonly prefix: Prefix;
-  readonly promptTokens: number;
-}
+/** Something that one balancer did to an endpoint's prefix cache. */
+export type CacheEvent =
+  /** A request was sent there. `request` numbers it among all that the balancer sent. */
+  | {
+      readonly kind: "sent";
+      readonly request: number;
+      readonly endpointId: string;
+      readonly prefix: Prefix | undefined;
+      readonly promptTokens: number;
+    }
+  /** It is over. `isComputed`: the engine got as far as the end of its prompt. */
+  | {
+      readonly kind: "ended";
+      readonly request: number;
+      readonly generatedTokens: number;
+      readonly isComputed: boolean;
+    };
 
 /** What one of several balancers in front of the same endpoints tells the others, every so often. */
 export interface SharedWork {
+  /** Counts the messages. Where one is missing, what it told of caches is lost, and with it what came before. */
+  readonly sequence: number;
   /** By endpoint id: all of it, not what changed, so that a lost message does no harm. */
   readonly endpoints: Readonly<Record<string, EndpointShare>>;
-  /** Since the last message. */
-  readonly sent: readonly SentPrefix[];
+  /** Since the last message, in order. */
+  readonly cache: readonly CacheEvent[];
 }

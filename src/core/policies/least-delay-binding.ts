@@ -2,13 +2,14 @@ import { costOf } from "../cost.ts";
 import { prefillMs } from "../engine-coefficients.ts";
 import type { Candidate, LateBinding } from "../policy.ts";
 import type { RequestProfile } from "../request.ts";
-import { KV_FILL } from "./least-delay-price.ts";
+import { missingKvTokens } from "./kv-room.ts";
+import { unfinishedPrefillMs } from "./least-delay-price.ts";
 
 /**
- * When an endpoint can begin on a request: it has a slot and its KV cache room for the prompt, and no prefill waits there, or so
- * little that the request's own comes on top within `maxPrefillMs`. Until then the request waits here, where it can
- * still go elsewhere and shorter prompts can overtake it, and not in the engine's own queue, which is first come, first
- * served.
+ * When an endpoint can begin on a request: it has a slot and its KV cache room for the prompt, and no prefill waits
+ * there, or so little that the request's own comes on top within `maxPrefillMs`. Until then the request waits here,
+ * where it can still go elsewhere and shorter prompts can overtake it, and not in the engine's own queue, which is
+ * first come, first served.
  *
  * Prompts much longer than a step so go one at a time, and every one of their steps gives a token to each running
  * request; short ones still share steps, which is what makes them cheap.
@@ -16,12 +17,11 @@ import { KV_FILL } from "./least-delay-price.ts";
 export function leastDelayBinding(maxPrefillMs: number): LateBinding {
   return {
     fits,
-    canBegin(request, candidate) {
-      const { account } = candidate;
+    canBegin(request, candidate, nowMs) {
       if (!fits(request, candidate)) return false;
-      if (account.waitingRequests === 0) return true;
-      const waitingMs = candidate.speed.prefillMs(account.waitingPrefillTokens, account.waitingPrefillPairs);
-      return waitingMs + ownPrefillMs(request, candidate) <= maxPrefillMs;
+      if (candidate.account.waitingRequests === 0) return true;
+      const waitingMs = unfinishedPrefillMs(candidate, candidate.speed.coefficients, nowMs);
+      return waitingMs <= 0 || waitingMs + ownPrefillMs(request, candidate) <= maxPrefillMs;
     },
     holdKey(request, candidate, arrivedAtMs) {
       return arrivedAtMs + Math.min(SIZE_WEIGHT * ownPrefillMs(request, candidate), MAX_OVERTAKEN_MS);
@@ -29,12 +29,12 @@ export function leastDelayBinding(maxPrefillMs: number): LateBinding {
   };
 }
 
-/** A slot is free, if it has slots, and there is room in its KV cache; of unknown size: always. */
-function fits(request: RequestProfile, { account, signals, kvCapacityTokens, kvTokens }: Candidate): boolean {
+/** A slot is free, if it has slots, and there is room in its KV cache. */
+function fits({ promptTokens, output }: RequestProfile, candidate: Candidate): boolean {
+  const { account, signals } = candidate;
   if (account.requests === 0) return true;
   if (account.requests >= (signals?.maxRunningRequests ?? Number.POSITIVE_INFINITY)) return false;
-  if (kvCapacityTokens === undefined) return true;
-  return kvTokens + request.promptTokens <= KV_FILL * kvCapacityTokens;
+  return missingKvTokens(candidate, promptTokens, output.meanTokens) <= 0;
 }
 
 function ownPrefillMs(request: RequestProfile, candidate: Candidate): number {

@@ -1,7 +1,8 @@
-import { RECENT_PREFILL_MS } from "../account.ts";
+import { type Account, RECENT_PREFILL_MS } from "../account.ts";
 import type { Cost } from "../cost.ts";
 import { decodeStepMs, type EngineCoefficients, prefillMs } from "../engine-coefficients.ts";
 import type { Candidate, HeldPrefill } from "../policy.ts";
+import { missingKvTokens } from "./kv-room.ts";
 
 /** What sending one request to one endpoint costs everyone, in ms, part by part; the sum is the price. */
 export type Price = {
@@ -58,9 +59,6 @@ const FUTURE_STALL_WEIGHT = 0.6;
 /** Share of an endpoint's time that prefill is believed to take at most: beyond, the rate says nothing any more. */
 const MAX_PREFILL_SHARE = 0.8;
 
-/** Share of the KV cache that prompts may fill. More preempts running requests, whose work is done twice; less wastes memory. */
-export const KV_FILL = 0.985;
-
 /** A prefill that is overdue is believed to be nearly done, never done. */
 const MAX_PREFILL_PROGRESS = 0.9;
 
@@ -112,11 +110,25 @@ function fade(value: number, start: number, end: number): number {
 /** Prefill that the endpoint still has to do for those that were sent there, less what it is believed to have done. */
 function backlogMs({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
   if (account.waitingRequests === 0) return 0;
-  const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
   const oldest = account.oldestWaiting;
-  // Where only requests of other balancers wait, whose turn it is there is not known.
-  const oldestMs = oldest === undefined ? waitingMs : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
-  return waitingMs - Math.min(nowMs - account.prefillSinceMs, MAX_PREFILL_PROGRESS * oldestMs);
+  const oldestMs = oldest === undefined ? 0 : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
+  // Of what others sent the end is not seen: in time all of it is believed to be done.
+  const mostDoneMs = MAX_PREFILL_PROGRESS * oldestMs + othersPrefillMs(account, engine);
+  const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
+  return waitingMs - Math.min(nowMs - account.prefillSinceMs, mostDoneMs);
+}
+
+/**
+ * Prefill of all that were sent there and have not shown their first token: none of it is done for sure, but of what
+ * other balancers told what there was time for.
+ */
+export function unfinishedPrefillMs({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
+  const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
+  return waitingMs - Math.min(nowMs - account.prefillSinceMs, othersPrefillMs(account, engine));
+}
+
+function othersPrefillMs({ othersPrefillTokens, othersPrefillPairs }: Account, engine: EngineCoefficients): number {
+  return prefillMs(engine, othersPrefillTokens, othersPrefillPairs);
 }
 
 /** The prefill ahead of it, there and held for it, its own, and what running decodes add to each of the steps that takes. */
@@ -139,9 +151,9 @@ function firstTokenMs(
  * that is how fast memory comes free.
  */
 function memoryMs(candidate: Candidate, stepMs: number, cost: Cost, held: HeldPrefill): number {
-  const { account, kvTokens, kvCapacityTokens } = candidate;
-  if (kvCapacityTokens === undefined || account.runningRequests === 0) return 0;
-  const missingTokens = kvTokens + held.prefillTokens + cost.promptTokens - KV_FILL * kvCapacityTokens;
+  const { account } = candidate;
+  if (account.runningRequests === 0) return 0;
+  const missingTokens = missingKvTokens(candidate, cost.promptTokens + held.prefillTokens, cost.decodeTokens);
   const remainingTokens = account.outputTokens / account.requests;
   return missingTokens <= 0 ? 0 : (missingTokens * remainingTokens * stepMs) / account.contextTokens;
 }
