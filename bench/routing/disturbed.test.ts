@@ -11,7 +11,7 @@ import {
   seededRandom,
 } from "../../src/core/index.ts";
 import { parseFleet } from "../../src/sim/index.ts";
-import { DISTURBANCES, withLostIndex, withSpeedFactor } from "./disturbed.ts";
+import { DISTURBANCES, withSpeedFactor, withTrueCapacity } from "./disturbed.ts";
 
 /** Sends to the endpoint whose decode step it believes to be shortest, and tells what it saw. */
 function watching(see: (candidate: Candidate) => void, parts: Partial<Policy> = {}): PolicyDefinition {
@@ -67,50 +67,19 @@ describe("withSpeedFactor", () => {
   });
 });
 
-describe("withLostIndex", () => {
-  const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
-  const profile = () => requestProfile({ promptTokens: 300, prefix });
-
-  /** Tokens found for requests that have all been everywhere before. */
-  function lookups(lostShare: number): number[][] {
-    const found: number[][] = [];
-    let current = profile();
-    const see = (candidate: Candidate) =>
-      found.push([candidate.cachedTokens(current), candidate.cachedTokens(current)]) > 0;
-    const balancer = balancerOf(withLostIndex(watching(see), lostShare, 7));
-    for (const { mirror } of balancer.members) mirror.leave(mirror.enter(prefix, 300, 0), 0, true, 0);
-    for (let i = 0; i < 1000; i++) {
-      current = profile();
-      balancer.decide(current, i);
-    }
-    return found;
-  }
-
-  it("loses a lookup with the probability it is told, and the same again when it is repeated", () => {
-    const found = lookups(0.2);
-    expect(found.every(([first, again]) => first === again)).toBe(true);
-    const lost = found.filter(([tokens]) => tokens === 0).length;
-    // 3,000 draws: a standard deviation is 22.
-    expect(Math.abs(lost - 600)).toBeLessThan(90);
-    expect(new Set(found.flat())).toEqual(new Set([0, 256]));
-  });
-
-  it("loses nothing, and everything, at the ends", () => {
-    expect(new Set(lookups(0).flat())).toEqual(new Set([256]));
-    expect(new Set(lookups(1).flat())).toEqual(new Set([0]));
-  });
-
-  it("books what was found", () => {
-    const balancer = balancerOf(
-      withLostIndex(
-        watching(() => undefined),
-        1,
-        7,
-      ),
-    );
-    for (const { mirror } of balancer.members) mirror.leave(mirror.enter(prefix, 300, 0), 0, true, 0);
-    balancer.decide(profile(), 1);
-    expect(balancer.members.map(({ account }) => account.waitingPrefillTokens).toSorted()).toEqual([0, 0, 300]);
+describe("withTrueCapacity", () => {
+  it("shows the whole capacity, while the index holds a part of it", () => {
+    const capacities = new Set<number | undefined>();
+    const see = ({ kvCapacityTokens }: Candidate) => capacities.add(kvCapacityTokens);
+    const endpoints = [endpoint({ id: "a", kvCapacityTokens: 800 })];
+    const balancer = new Balancer({ policy: withTrueCapacity(watching(see), 0.8), endpoints });
+    const prefix = { hashes: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], tokensPerBlock: 100 };
+    const request = requestProfile({ promptTokens: 1000, prefix });
+    const decision = balancer.decide(request, 0);
+    if (decision.kind !== "routed") throw new Error(decision.kind);
+    balancer.finish(decision.lease, { kind: "completed" }, 1);
+    expect([...capacities]).toEqual([1000]);
+    expect(balancer.members[0]?.cachedTokens(request)).toBe(800);
   });
 });
 

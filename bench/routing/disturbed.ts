@@ -8,9 +8,8 @@ import {
   type PolicyDefinition,
   type RequestProfile,
   SpeedPool,
-  seededRandom,
 } from "../../src/core/index.ts";
-import type { EngineSpec, FleetSpec } from "../../src/sim/index.ts";
+import type { FleetSpec } from "../../src/sim/index.ts";
 
 /** Something that our policy is told wrong. */
 export interface Disturbance {
@@ -18,18 +17,24 @@ export interface Disturbance {
   /** What the balancer is configured with; absent: what is true. */
   fleet?(fleet: FleetSpec): FleetSpec;
   /** Absent: the policy as it is. */
-  policy?(engines: readonly EngineSpec[], seed: number): PolicyDefinition;
+  policy?(): PolicyDefinition;
 }
 
 /** Each alone. */
 export const DISTURBANCES: readonly Disturbance[] = [
-  { name: "20 % of the index lost", policy: (_engines, seed) => withLostIndex(OURS, 0.2, seed) },
+  {
+    name: "20 % of the index lost",
+    fleet: (fleet) => withKvFactor(fleet, KEPT_SHARE),
+    policy: () => withTrueCapacity(OURS, KEPT_SHARE),
+  },
   { name: "KV capacity +5 %", fleet: (fleet) => withKvFactor(fleet, 1.05) },
   { name: "KV capacity -5 %", fleet: (fleet) => withKvFactor(fleet, 0.95) },
   { name: "coefficients x2", policy: () => withSpeedFactor(OURS, () => 2) },
   { name: "coefficients x0.5", policy: () => withSpeedFactor(OURS, () => 0.5) },
-  { name: "coefficients x2 and x0.5", policy: (engines) => withSpeedFactor(OURS, everySecond(engines, 2, 0.5)) },
 ];
+
+/** Of the index: its oldest entries are the ones that are lost. */
+const KEPT_SHARE = 0.8;
 
 const OURS: PolicyDefinition = findPolicy("least_delay");
 
@@ -42,29 +47,14 @@ function withKvFactor(fleet: FleetSpec, factor: number): FleetSpec {
   return { ...fleet, engines };
 }
 
-/** In turn, so that in a mixed fleet each kind of engine is wrong both ways. */
-function everySecond(engines: readonly EngineSpec[], even: number, odd: number): (endpointId: string) => number {
-  const factors = new Map(engines.map(({ id }, index) => [id, index % 2 === 0 ? even : odd]));
-  return (endpointId) => factors.get(endpointId) ?? 1;
-}
-
-/**
- * Of each request and endpoint, a lookup in the index finds nothing with this probability, and finds nothing again when
- * it is repeated. The candidates themselves are altered: what the ledger books follows from the same lookups.
- */
-export function withLostIndex(definition: PolicyDefinition, lostShare: number, seed: number): PolicyDefinition {
-  const random = seededRandom(seed);
-  const drawnFor = new WeakMap<object, number>();
-  const drawOf = (key: object): number => {
-    const drawn = drawnFor.get(key) ?? random.next() * 2 ** 32;
-    drawnFor.set(key, drawn);
-    return drawn;
-  };
-  const lose = (candidate: Candidate): void => {
-    if (drawnFor.has(candidate)) return;
-    const own = drawOf(candidate);
-    const find = candidate.cachedTokens.bind(candidate);
-    candidate.cachedTokens = (request) => (mixed(own ^ drawOf(request)) < lostShare ? 0 : find(request));
+/** Candidates show their whole capacity, though the balancer, and with it the index, was configured with `factor` of it. */
+export function withTrueCapacity(definition: PolicyDefinition, factor: number): PolicyDefinition {
+  const corrected = new WeakSet<Candidate>();
+  const correct = (candidate: Candidate): void => {
+    if (corrected.has(candidate)) return;
+    corrected.add(candidate);
+    const { kvCapacityTokens = 0 } = candidate.endpoint;
+    Object.defineProperty(candidate, "kvCapacityTokens", { value: kvCapacityTokens / factor });
   };
   return {
     ...definition,
@@ -73,7 +63,7 @@ export function withLostIndex(definition: PolicyDefinition, lostShare: number, s
       return {
         ...policy,
         choose: (request, candidates, context) => {
-          candidates.forEach(lose);
+          candidates.forEach(correct);
           return policy.choose(request, candidates, context);
         },
       };
@@ -109,7 +99,7 @@ function misjudging(policy: Policy, misjudge: (candidate: Candidate) => Misjudge
     ...(lateBinding && {
       lateBinding: {
         fits: (request, candidate) => lateBinding.fits(request, misjudge(candidate)),
-        canBegin: (request, candidate) => lateBinding.canBegin(request, misjudge(candidate)),
+        canBegin: (request, candidate, nowMs) => lateBinding.canBegin(request, misjudge(candidate), nowMs),
         holdKey: (request, candidate, arrivedAtMs) => lateBinding.holdKey(request, misjudge(candidate), arrivedAtMs),
       },
     }),
@@ -193,12 +183,4 @@ function scaledBy(coefficients: EngineCoefficients, factor: number): EngineCoeff
     sequenceMs: factor * sequenceMs,
     maxBatchTokens,
   };
-}
-
-/** The bits of `state` mixed to a number in [0, 1), by the finalizer of MurmurHash3. */
-function mixed(state: number): number {
-  let bits = state;
-  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
-  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
-  return ((bits ^ (bits >>> 16)) >>> 0) / 2 ** 32;
 }

@@ -96,7 +96,7 @@ function findCell(key: string): Cell {
 function entryOf(cell: Cell, { policy, seed, hasTpotTarget = false, disturbance: name, replicas }: Trial) {
   const fleet: FleetSpec = parseFleet(cell.fleet);
   const disturbance = DISTURBANCES.find((each) => each.name === name);
-  const wrongPolicy = disturbance?.policy?.(fleet.engines, seed);
+  const wrongPolicy = disturbance?.policy?.();
   return {
     fleet: disturbance?.fleet?.(fleet) ?? fleet,
     ...policySetup(policy, fleet.engines),

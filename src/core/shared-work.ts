@@ -23,10 +23,21 @@ export interface HeldShare {
   readonly prefillPairs: number;
 }
 
+/** Prefill that an endpoint has done for one balancer, since that began. */
+export interface PrefillDone {
+  readonly tokens: number;
+  /** Attention pairs. */
+  readonly pairs: number;
+  /** Steps that held it. */
+  readonly steps: number;
+}
+
 /** What one balancer knows of one endpoint. */
 export interface EndpointShare {
   readonly account: AccountShare;
   readonly held: HeldShare;
+  /** Others' prefill slows the answers one sees: who does not know of it takes the endpoint for slow. */
+  readonly done: PrefillDone;
 }
 
 /** Something that one balancer did to an endpoint's prefix cache. */

@@ -43,18 +43,20 @@ export class Sharing {
     const cache = this.#cache ?? [];
     this.#cache = [];
     const endpoints: Record<string, EndpointShare> = {};
-    for (const { endpoint, held } of this.#pool.members) {
-      endpoints[endpoint.id] = { account: this.#ledger.own(endpoint.id, nowMs), held: held.own() };
+    for (const { endpoint, held, observer } of this.#pool.members) {
+      const account = this.#ledger.own(endpoint.id, nowMs);
+      endpoints[endpoint.id] = { account, held: held.own(), done: observer.ownDone() };
     }
     return { sequence: ++this.#sequence, endpoints, cache };
   }
 
   /** What the balancer `from` said, in place of what it said before; undefined: it is gone, and its work with it. */
   adopt(from: string, work: SharedWork | undefined, nowMs: number): void {
-    for (const { endpoint, held } of this.#pool.members) {
+    for (const { endpoint, held, observer } of this.#pool.members) {
       const share = work?.endpoints[endpoint.id];
       this.#ledger.adopt(endpoint.id, from, share?.account, nowMs);
       held.adopt(from, share?.held);
+      observer.adopt(from, share?.done);
     }
     const other = this.#others.get(from) ?? new OtherBalancer();
     other.follow(work, (endpointId) => this.#pool.member(endpointId)?.mirror, nowMs);

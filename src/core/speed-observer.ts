@@ -2,6 +2,7 @@ import type { Account } from "./account.ts";
 import type { Cost } from "./cost.ts";
 import type { EngineSpeed } from "./engine-speed.ts";
 import type { Lease } from "./ledger.ts";
+import type { PrefillDone } from "./shared-work.ts";
 
 /** Times a stretch of one request's decoding. Sums are over its tokens. */
 export interface DecodeTimer {
@@ -43,6 +44,11 @@ export class SpeedObserver {
   #doneTokens = 0;
   #donePairs = 0;
   #doneSteps = 0;
+  /** What other balancers told of theirs, each as it said last, and what of it came since they were met. */
+  readonly #others = new Map<string, PrefillDone>();
+  #othersTokens = 0;
+  #othersPairs = 0;
+  #othersSteps = 0;
   #batch: Batch | undefined;
   #placeFreedMs = Number.NEGATIVE_INFINITY;
   #observedAtMs = Number.NEGATIVE_INFINITY;
@@ -61,7 +67,7 @@ export class SpeedObserver {
     batch.lastMs = nowMs;
     batch.tokens += lease.cost.prefillTokens;
     batch.pairs += lease.cost.prefillPairs;
-    batch.isClean = this.#placeFreedMs <= batch.startMs;
+    batch.isClean &&= this.#placeFreedMs <= batch.startMs && this.#account.othersPrefillTokens === 0;
     this.#count(lease.cost, isNewStep ? 1 : 0);
   }
 
@@ -83,9 +89,9 @@ export class SpeedObserver {
       tokens: 0,
       sequences: 0,
       contextTokens: 0,
-      doneTokens: this.#doneTokens,
-      donePairs: this.#donePairs,
-      doneSteps: this.#doneSteps,
+      doneTokens: this.#doneTokens + this.#othersTokens,
+      donePairs: this.#donePairs + this.#othersPairs,
+      doneSteps: this.#doneSteps + this.#othersSteps,
     };
   }
 
@@ -118,6 +124,23 @@ export class SpeedObserver {
   decodedUnseen(timer: DecodeTimer, outputTokens: number, nowMs: number): void {
     if (timer.tokens === 0) this.add(timer, outputTokens);
     this.#observe(timer, outputTokens, nowMs - timer.startMs, nowMs);
+  }
+
+  /** Prefill that was done there for this balancer since it began. */
+  ownDone(): PrefillDone {
+    return { tokens: this.#doneTokens, pairs: this.#donePairs, steps: this.#doneSteps };
+  }
+
+  /** What was done there for the balancer `from` since that began; undefined: it is gone. */
+  adopt(from: string, done: PrefillDone | undefined): void {
+    const before = this.#others.get(from);
+    if (done === undefined) this.#others.delete(from);
+    else this.#others.set(from, done);
+    // What it did before it was met is not of now.
+    if (before === undefined || done === undefined) return;
+    this.#othersTokens += done.tokens - before.tokens;
+    this.#othersPairs += done.pairs - before.pairs;
+    this.#othersSteps += done.steps - before.steps;
   }
 
   #count({ prefillTokens, prefillPairs }: Cost, steps: number): void {
@@ -165,9 +188,9 @@ export class SpeedObserver {
       tokens,
       sequences: timer.sequences / timer.tokens,
       contextTokens: timer.contextTokens / timer.tokens,
-      prefillTokens: this.#doneTokens - timer.doneTokens,
-      prefillPairs: this.#donePairs - timer.donePairs,
-      prefillSteps: this.#doneSteps - timer.doneSteps,
+      prefillTokens: this.#doneTokens + this.#othersTokens - timer.doneTokens,
+      prefillPairs: this.#donePairs + this.#othersPairs - timer.donePairs,
+      prefillSteps: this.#doneSteps + this.#othersSteps - timer.doneSteps,
     };
     // One that told nothing must not keep the next one from being looked at: after a burst there may be no more.
     if (this.#speed.observeDecode(stretch, observedMs)) this.#observedAtMs = nowMs;
