@@ -6,13 +6,6 @@ import { isAllMet, routingText } from "./routing/report.ts";
 import { runRouting } from "./routing/run.ts";
 import { TrialPool } from "./routing/trial-pool.ts";
 
-/** Of each class those that were the best by some metric in some cell: enough to see where a change of ours leads. */
-const QUICK_PEERS: readonly string[] = [
-  ...["lmetric", "dynamo_32", "llm_d_4_4_1", "smg_least_load"],
-  ...["dynamo_queue_0_shortest", "dynamo_queue_0.25_shortest", "skywalker"],
-  ...["expert_lmetric_shortest", "expert_dynamo_32_shortest"],
-];
-
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -37,7 +30,7 @@ async function main(): Promise<void> {
     const result = await runRouting({
       cells,
       seeds: values.quick ? 1 : count("--seeds", values.seeds),
-      peers: values.quick ? QUICK_PEERS : undefined,
+      isQuick: values.quick,
       run: (trial) => pool.run(trial),
       progress: (text) => void process.stderr.write(`${text}\n`),
     });

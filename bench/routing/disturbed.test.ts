@@ -88,14 +88,36 @@ describe("DISTURBANCES", () => {
 
   it("tells the balancer another KV cache, and leaves the engine its own", () => {
     const told = DISTURBANCES.flatMap((each) => each.fleet?.(fleet).engines[0] ?? []);
-    expect(told.map(({ configuredKvTokens }) => configuredKvTokens)).toEqual([490_350, 443_650]);
+    expect(told.map(({ configuredKvTokens }) => configuredKvTokens)).toEqual([373_600, 490_350, 443_650]);
     expect(told.every(({ profile: { kvTokens } }) => kvTokens === 467_000)).toBe(true);
   });
 
-  it("has each wrong in one way", () => {
-    for (const { fleet: wrongFleet, policy } of DISTURBANCES) {
-      expect([wrongFleet, policy].filter((each) => each !== undefined)).toHaveLength(1);
-      expect(policy?.(fleet.engines, 1).name ?? "least_delay").toBe("least_delay");
-    }
+  it("has each wrong in one way: what is configured, what the policy sees, or the index between both", () => {
+    const wrong = DISTURBANCES.map(({ name, ...parts }) => [name, Object.keys(parts).toSorted()]);
+    expect(Object.fromEntries(wrong)).toEqual({
+      "20 % of the index lost": ["fleet", "policy"],
+      "KV capacity +5 %": ["fleet"],
+      "KV capacity -5 %": ["fleet"],
+      "coefficients x2": ["policy"],
+      "coefficients x0.5": ["policy"],
+    });
+    for (const { policy } of DISTURBANCES) expect(policy?.().name ?? "least_delay").toBe("least_delay");
+  });
+
+  it("loses a fifth of the index, and shows the policy the engine's own capacity", () => {
+    const lost = DISTURBANCES.find(({ name }) => name === "20 % of the index lost");
+    const kvCapacityTokens = lost?.fleet?.(fleet).engines[0]?.configuredKvTokens;
+    const balancer = new Balancer({
+      policy: lost?.policy?.() ?? "none",
+      endpoints: [endpoint({ id: "a", kvCapacityTokens })],
+    });
+    const hashes = Array.from({ length: 467 }, (_, block) => block);
+    const request = requestProfile({ promptTokens: 467_000, prefix: { hashes, tokensPerBlock: 1000 } });
+    const decision = balancer.decide(request, 0);
+    if (decision.kind !== "routed") throw new Error(decision.kind);
+    balancer.finish(decision.lease, { kind: "completed" }, 1);
+    const [member] = balancer.members;
+    expect(member?.kvCapacityTokens).toBe(467_000);
+    expect(member?.cachedTokens(request)).toBe(373_000);
   });
 });

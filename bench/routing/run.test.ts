@@ -27,7 +27,7 @@ async function runWith(ours: (trial: Trial) => number, cell: Partial<Cell> = {})
   const result = await runRouting({
     cells: [{ ...CELL, ...cell }],
     seeds: 3,
-    peers: undefined,
+    isQuick: false,
     progress: () => undefined,
     run: async (trial) => {
       trials.push(trial);

@@ -93,7 +93,7 @@ function findCell(key: string): Cell {
 }
 
 /** Fleet, policy and balancers, with what is told wrong of them. */
-function entryOf(cell: Cell, { policy, seed, hasTpotTarget = false, disturbance: name, replicas }: Trial) {
+function entryOf(cell: Cell, { policy, hasTpotTarget = false, disturbance: name, replicas }: Trial) {
   const fleet: FleetSpec = parseFleet(cell.fleet);
   const disturbance = DISTURBANCES.find((each) => each.name === name);
   const wrongPolicy = disturbance?.policy?.();

@@ -1,6 +1,6 @@
 import { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 import { type Scale, type SpeedPool, SpeedScales } from "./speed-pool.ts";
-import { type Work, workMs } from "./work-fit.ts";
+import { ratiosOf, type Work, workMs } from "./work-fit.ts";
 
 /** Prompts that were brought to their first tokens together. */
 export interface PrefillBatch {
@@ -37,10 +37,10 @@ interface Belief {
   readonly poolVersion: number;
   readonly decodeScale: number;
   readonly prefillScale: number;
-  /** Of the context tokens and the sequences, against a step's fixed part; logarithms. */
-  readonly decodeRatioLogs: readonly number[];
+  /** Of the context tokens and the sequences, against a step's fixed part. */
+  readonly decodeRatios: readonly number[];
   /** Of the attention pairs, against the tokens. */
-  readonly prefillRatioLogs: readonly number[];
+  readonly prefillRatios: readonly number[];
   readonly coefficients: EngineCoefficients;
 }
 
@@ -132,11 +132,11 @@ export class EngineSpeed {
    */
   observeDecode(stretch: DecodeStretch, observedMs: number): boolean {
     const { tokens, sequences, contextTokens, prefillTokens, prefillPairs, prefillSteps } = stretch;
-    const { prefillRatioLogs, decodeRatioLogs } = this.#believed;
+    const { prefillRatios, decodeRatios } = this.#believed;
     const step = decodeWork(Math.max(1, sequences), contextTokens);
-    const decodeWorkMs = tokens * workMs(step, decodeRatioLogs);
+    const decodeWorkMs = tokens * workMs(step, decodeRatios);
     const prefillWorkMs =
-      workMs(prefillWork(prefillTokens, prefillPairs), prefillRatioLogs) - hiddenMs(prefillTokens, prefillSteps);
+      workMs(prefillWork(prefillTokens, prefillPairs), prefillRatios) - hiddenMs(prefillTokens, prefillSteps);
     // Before a prefill was seen here the two scales are taken to stand to each other as in the pool: one is unknown.
     const prefillOverDecode = Math.exp(this.#pool.prefillOverDecodeLog);
     const jointScale = observedMs / (decodeWorkMs + prefillOverDecode * prefillWorkMs);
@@ -158,15 +158,15 @@ export class EngineSpeed {
    * than the compute it hides, the time says nothing of the compute.
    */
   observePrefill({ tokens, pairs, sequences, contextTokens }: PrefillBatch, observedMs: number): void {
-    const { decodeScale, prefillScale, decodeRatioLogs, prefillRatioLogs } = this.#believed;
+    const { decodeScale, prefillScale, decodeRatios, prefillRatios } = this.#believed;
     const steps = Math.ceil(tokens / PRIOR_COEFFICIENTS.maxBatchTokens);
     const weightsMs = decodeScale * PRIOR_COEFFICIENTS.weightsMs;
     const step = decodeWork(sequences, contextTokens);
-    const stepMs = decodeScale * workMs(step, decodeRatioLogs);
+    const stepMs = decodeScale * workMs(step, decodeRatios);
     const ownMs = observedMs - steps * (stepMs - weightsMs);
     const computeMs = Math.max(prefillScale, decodeScale) * PRIOR_COEFFICIENTS.computeMs * tokens;
     const isComputeBound = computeMs > weightsMs * steps;
-    const isDecodeKnown = this.#weight("decode") >= POOL_WEIGHT;
+    const isDecodeKnown = this.#weight("decode", this.#fade("decode")) >= POOL_WEIGHT;
     const noise = PREFILL_NOISE + BURST_MS / observedMs;
     // No step is shorter than one that only decodes. Half of one leaves no doubt: if the belief came from slower
     // endpoints it is wrong, and if it is the endpoint's own, these prompts were done in a step that ended before.
@@ -175,7 +175,7 @@ export class EngineSpeed {
       return;
     }
     const work = prefillWork(tokens, pairs);
-    const scale = ownMs / workMs(work, prefillRatioLogs);
+    const scale = ownMs / workMs(work, prefillRatios);
     const isPossible = !isDecodeKnown || scale > decodeScale / MAX_PREFILL_LEAD;
     if (isComputeBound && isPossible) {
       this.#observe("prefill", work, { ms: ownMs, noise: (noise * observedMs) / ownMs });
@@ -185,7 +185,8 @@ export class EngineSpeed {
   #observe(scale: Scale, work: Work, { ms, noise }: Timing): void {
     if (!(ms > 0)) return;
     // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
-    if (this.#weight(scale) < POOL_WEIGHT && this.#fade(scale) < 0.5) this.#scales.forget(scale);
+    const fade = this.#fade(scale);
+    if (fade < 0.5 && this.#weight(scale, fade) < POOL_WEIGHT) this.#scales.forget(scale);
     this.#scales[scale].observe(work, ms, noise, this.#pool.ratioLogs(scale));
     this.#pool.observed(scale);
     this.#poolSamplesAtOwn[scale] = this.#pool.samples(scale);
@@ -198,53 +199,55 @@ export class EngineSpeed {
   }
 
   #believe(): Belief {
-    const decodeRatioLogs = this.#ratioLogs("decode");
-    const prefillRatioLogs = this.#ratioLogs("prefill");
-    const decodeLog = this.#believedLog("decode", decodeRatioLogs, this.#decodeLogUnseen);
+    const decodeFade = this.#fade("decode");
+    const prefillFade = this.#fade("prefill");
+    const decodeRatios = this.#ratios("decode", decodeFade);
+    const prefillRatios = this.#ratios("prefill", prefillFade);
+    const decodeLog = this.#believedLog("decode", decodeFade, decodeRatios, this.#decodeLogUnseen(decodeFade));
     // What sets endpoints apart, the hardware, sets both apart: its own decoding tells more than others' prefill.
     const prefillLogUnseen = decodeLog + this.#pool.prefillOverDecodeLog;
     const decodeScale = Math.exp(decodeLog);
-    const prefillScale = Math.exp(this.#believedLog("prefill", prefillRatioLogs, prefillLogUnseen));
+    const prefillScale = Math.exp(this.#believedLog("prefill", prefillFade, prefillRatios, prefillLogUnseen));
     return {
       poolVersion: this.#pool.version,
       decodeScale,
       prefillScale,
-      decodeRatioLogs,
-      prefillRatioLogs,
-      coefficients: scaledPrior(decodeScale, decodeRatioLogs, prefillScale, prefillRatioLogs),
+      decodeRatios,
+      prefillRatios,
+      coefficients: scaledPrior(decodeScale, decodeRatios, prefillScale, prefillRatios),
     };
   }
 
   /** Its own, and the pool's where those say nothing, or nothing any more. */
-  #ratioLogs(scale: Scale): number[] {
-    const fade = this.#fade(scale);
+  #ratios(scale: Scale, fade: number): number[] {
     const means = this.#pool.ratioLogs(scale);
-    return this.#scales[scale].ratioLogs(means).map((log, i) => fade * log + (1 - fade) * (means[i] as number));
+    const logs = this.#scales[scale].ratioLogs(means);
+    for (let i = 0; i < logs.length; i++) logs[i] = fade * (logs[i] as number) + (1 - fade) * (means[i] as number);
+    return ratiosOf(logs);
   }
 
   /** What is believed of decoding without having seen it, or having seen it long ago. */
-  get #decodeLogUnseen(): number {
-    const fade = this.#fade("decode");
+  #decodeLogUnseen(fade: number): number {
     const expected = this.#configuredLog ?? this.#pool.decodeLog;
     const hoped = (this.#configuredLog ?? this.#pool.fastestDecodeLog) - HOPE;
     return fade * expected + (1 - fade) * hoped;
   }
 
   /** The endpoint's own value, and what is believed without it, by what each weighs. */
-  #believedLog(scale: Scale, ratioLogs: readonly number[], withoutIt: number): number {
-    const weight = this.#weight(scale);
-    return (weight * this.#scales[scale].scaleLog(ratioLogs) + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
+  #believedLog(scale: Scale, fade: number, ratios: readonly number[], withoutIt: number): number {
+    const weight = this.#weight(scale, fade);
+    return (weight * this.#scales[scale].scaleLog(ratios) + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
   }
 
   /** What its own value counts, in samples. */
-  #weight(scale: Scale): number {
-    return Math.min(this.#scales[scale].samples, MAX_OWN_WEIGHT) * this.#fade(scale);
+  #weight(scale: Scale, fade: number): number {
+    return Math.min(this.#scales[scale].samples, MAX_OWN_WEIGHT) * fade;
   }
 
   /** From 1, just seen or new, towards 0 while only others are seen. */
   #fade(scale: Scale): number {
     const unseenFor = this.#pool.samples(scale) - this.#poolSamplesAtOwn[scale];
-    return 2 ** (-unseenFor / (HALF_LIFE * this.#pool.size));
+    return Math.exp((-Math.LN2 * unseenFor) / (HALF_LIFE * this.#pool.size));
   }
 
   get #configuredLog(): number | undefined {
@@ -305,20 +308,20 @@ function tokensPerSecondOf(coefficients: EngineCoefficients): number {
 
 function scaledPrior(
   decodeScale: number,
-  [contextLog = 0, sequenceLog = 0]: readonly number[],
+  [contextRatio = 1, sequenceRatio = 1]: readonly number[],
   prefillScale: number,
-  [pairLog = 0]: readonly number[],
+  [pairRatio = 1]: readonly number[],
 ): EngineCoefficients {
   const prior = PRIOR_COEFFICIENTS;
   const tokenMs = prior.tokenMs * prefillScale;
-  const perSequenceMs = (prior.sequenceMs + prior.tokenMs) * decodeScale * Math.exp(sequenceLog);
+  const perSequenceMs = (prior.sequenceMs + prior.tokenMs) * decodeScale * sequenceRatio;
   return {
     stepMs: prior.stepMs * decodeScale,
     weightsMs: prior.weightsMs * decodeScale,
     computeMs: prior.computeMs * prefillScale,
     tokenMs,
-    pairMs: prior.pairMs * prefillScale * Math.exp(pairLog),
-    contextMs: prior.contextMs * decodeScale * Math.exp(contextLog),
+    pairMs: prior.pairMs * prefillScale * pairRatio,
+    contextMs: prior.contextMs * decodeScale * contextRatio,
     // Decoding shows what a sequence adds to a step with the work on its token.
     sequenceMs: Math.max(perSequenceMs - tokenMs, MIN_SEQUENCE_SHARE * prior.sequenceMs * decodeScale),
     maxBatchTokens: prior.maxBatchTokens,

@@ -21,17 +21,26 @@ export interface OutputKey {
 export class OutputLengths {
   readonly #byKey = new Map<string, LengthHistogram>();
   readonly #byModel = new Map<string, LengthHistogram>();
+  #observations = 0;
 
   /** Live: it follows what is learned while the request runs. Bounded by the client's max_tokens. */
   expect(key: OutputKey): OutputExpectation {
     const bound = key.maxOutputTokens === undefined ? Number.POSITIVE_INFINITY : Math.floor(key.maxOutputTokens);
     if (bound <= 0) return fixedOutput(0);
     const name = nameOf(key);
+    // What was answered last: to place a request, its whole is asked for once for each endpoint.
+    let askedTokens = -1;
+    let askedAt = -1;
+    let answer = 0;
     const remainingAfter = (generatedTokens: number): number => {
-      const mean = residual(this.#byKey.get(name), this.#byModel.get(key.model), generatedTokens);
+      if (generatedTokens === askedTokens && this.#observations === askedAt) return answer;
+      askedTokens = generatedTokens;
+      askedAt = this.#observations;
+      const mean = residual([this.#byModel.get(key.model), this.#byKey.get(name)], generatedTokens);
       const expected = Math.max(MIN_REMAINING_TOKENS, Math.round(mean));
       // A client's bound is certain, so it may undercut the floor; one token is the least that is still to come.
-      return Math.max(1, Math.min(expected, bound - generatedTokens));
+      answer = Math.max(1, Math.min(expected, bound - generatedTokens));
+      return answer;
     };
     return { meanTokens: remainingAfter(0), remainingAfter };
   }
@@ -39,6 +48,7 @@ export class OutputLengths {
   /** A request of this key ran to its end with `outputTokens`. Aborted ones say nothing: they were cut. */
   observe(key: OutputKey, outputTokens: number): void {
     if (!(outputTokens >= 0)) return;
+    this.#observations++;
     histogram(this.#byKey, nameOf(key))?.observe(outputTokens);
     histogram(this.#byModel, key.model)?.observe(outputTokens);
   }
@@ -50,32 +60,20 @@ const PARENT_WEIGHT = 20;
 /** Model names may come from clients where an endpoint accepts any: past this many keys new ones are not learned. */
 const MAX_KEYS = 2048;
 
-/** Chance that an output goes beyond a point, and its expected length beyond it, both over all outputs. */
-interface Tail {
-  readonly beyond: number;
-  readonly excess: number;
-}
-
-function residual(
-  own: LengthHistogram | undefined,
-  model: LengthHistogram | undefined,
-  generatedTokens: number,
-): number {
-  const priorBeyond = Math.exp(-generatedTokens / DEFAULT_OUTPUT_TOKENS);
-  const prior = { beyond: priorBeyond, excess: priorBeyond * DEFAULT_OUTPUT_TOKENS };
-  const { beyond, excess } = mixture(own, mixture(model, prior, generatedTokens), generatedTokens);
+/** @param seen The parent first; undefined: nothing was seen of it yet. */
+function residual(seen: readonly (LengthHistogram | undefined)[], generatedTokens: number): number {
+  // Chance that an output goes beyond the point, and its expected length beyond it, both over all outputs.
+  let beyond = Math.exp(-generatedTokens / DEFAULT_OUTPUT_TOKENS);
+  let excess = beyond * DEFAULT_OUTPUT_TOKENS;
+  for (const lengths of seen) {
+    if (lengths === undefined) continue;
+    const tail = lengths.beyond(generatedTokens);
+    const total = lengths.weight + PARENT_WEIGHT;
+    beyond = (tail.weight + PARENT_WEIGHT * beyond) / total;
+    excess = (tail.excess + PARENT_WEIGHT * excess) / total;
+  }
   // Far beyond every length seen the prior alone is left, until it vanishes too.
   return beyond > 0 ? excess / beyond : DEFAULT_OUTPUT_TOKENS;
-}
-
-function mixture(seen: LengthHistogram | undefined, parent: Tail, generatedTokens: number): Tail {
-  if (seen === undefined) return parent;
-  const { weight, excess } = seen.beyond(generatedTokens);
-  const total = seen.weight + PARENT_WEIGHT;
-  return {
-    beyond: (weight + PARENT_WEIGHT * parent.beyond) / total,
-    excess: (excess + PARENT_WEIGHT * parent.excess) / total,
-  };
 }
 
 function histogram(table: Map<string, LengthHistogram>, name: string): LengthHistogram | undefined {

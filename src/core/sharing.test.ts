@@ -4,6 +4,7 @@ import { times } from "../../test/support/fleet.ts";
 import { RECENT_PREFILL_MS } from "./account.ts";
 import { Balancer } from "./balancer.ts";
 import { endpoint } from "./endpoint.ts";
+import type { Lease } from "./ledger.ts";
 import type { Member } from "./pool.ts";
 import { requestProfile } from "./request.ts";
 
@@ -15,6 +16,19 @@ function balancerOf(...ids: readonly string[]): Balancer {
   return new Balancer({ endpoints: ids.map((id) => endpoint({ id })) });
 }
 
+/** Sends at once, whatever waits. */
+function randomly(id: string): Balancer {
+  return new Balancer({ endpoints: [endpoint({ id, kvCapacityTokens: 1000 })], policy: "random" });
+}
+
+/** What it believes of its endpoints. */
+function stateOf(balancer: Balancer): unknown {
+  return balancer.members.map(({ account, held, kvTokens, mirror, observer }) => {
+    const { sharedTokens, evictableTokens, size } = mirror;
+    return { account, held: held.requests, kvTokens, sharedTokens, evictableTokens, size, timer: observer.decoding(0) };
+  });
+}
+
 function memberOf(balancer: Balancer, id = "a"): Member {
   const found = balancer.members.find((member) => member.endpoint.id === id);
   if (found === undefined) throw new RangeError(id);
@@ -22,7 +36,7 @@ function memberOf(balancer: Balancer, id = "a"): Member {
 }
 
 describe("what a balancer tells the others", () => {
-  it("is what it has in flight at each endpoint, holds for it, and counts more than once", () => {
+  it("is what it has in flight at each endpoint, holds for it, and had computed there", () => {
     const balancer = balancerOf("a");
     const running = routedNow(balancer, cached, 0).lease;
     balancer.firstToken(running, 10);
@@ -40,38 +54,84 @@ describe("what a balancer tells the others", () => {
           contextTokens: 301,
         },
         held: { requests: 1, prefillTokens: 1000, prefillPairs: 500_000 },
-        sharedTokens: 256,
+        done: { tokens: 300, pairs: 45_000, steps: 1 },
       },
     });
   });
 
   it("leaves out what others told it", () => {
     const [one, other] = [balancerOf("a"), balancerOf("a")];
-    times(3, () => routedNow(other, chat, 0));
+    other.share(0);
+    const leases = times(3, () => routedNow(other, chat, 0).lease);
     const before = one.share(0);
+    other.firstToken(leases[0] as Lease, 0);
     one.adopt("other", other.share(0), 0);
-    expect(one.share(0)).toEqual(before);
+    expect(one.share(0)).toEqual({ ...before, sequence: 2 });
     routedNow(one, chat, 0);
     expect(one.share(5000).endpoints).toMatchObject({ a: { account: { requests: 1, waitingPrefillTokens: 1000 } } });
     const { recentPrefillTokens } = one.share(5000).endpoints.a?.account ?? {};
     expect(recentPrefillTokens).toBeCloseTo(1000 * Math.exp(-5000 / RECENT_PREFILL_MS), 6);
   });
 
-  it("names the prompts that were sent since it was last asked, from the first time on", () => {
+  it("is numbered, message by message", () => {
     const balancer = balancerOf("a");
-    routedNow(balancer, cached, 0);
-    expect(balancer.share(0).sent).toEqual([]);
-    routedNow(balancer, cached, 1);
-    routedNow(balancer, chat, 1);
-    expect(balancer.share(2).sent).toEqual([{ endpointId: "a", prefix, promptTokens: 300 }]);
-    expect(balancer.share(3).sent).toEqual([]);
+    expect(times(3, () => balancer.share(0).sequence)).toEqual([1, 2, 3]);
   });
 
-  it("names ten thousand prompts at most", () => {
-    const balancer = new Balancer({ endpoints: [endpoint({ id: "a" })], policy: "random" });
+  it("says how long ago prefill moved on", () => {
+    const balancer = balancerOf("a");
+    const { lease } = routedNow(balancer, chat, 100);
+    expect(balancer.share(150).endpoints.a?.account.prefillMovedAgoMs).toBe(50);
+    balancer.firstToken(lease, 170);
+    expect(balancer.share(180).endpoints.a?.account.prefillMovedAgoMs).toBe(10);
+  });
+
+  it("names what was sent and what ended since it was last asked, in order, from the first time on", () => {
+    const balancer = balancerOf("a");
+    const unnamed = routedNow(balancer, cached, 0).lease;
+    expect(balancer.share(0).cache).toEqual([]);
+    const [first, second] = [cached, chat].map((request) => routedNow(balancer, request, 1).lease) as [Lease, Lease];
+    balancer.finish(unnamed, { kind: "completed" }, 2);
+    expect(balancer.share(2).cache).toEqual([
+      { kind: "sent", request: 1, endpointId: "a", prefix, promptTokens: 300 },
+      { kind: "sent", request: 2, endpointId: "a", prefix: undefined, promptTokens: 1000 },
+    ]);
+    balancer.firstToken(second, 3);
+    balancer.progress(second, 4, 4);
+    balancer.finish(second, { kind: "aborted" }, 5);
+    balancer.finish(first, { kind: "aborted" }, 6);
+    balancer.finish(routedNow(balancer, cached, 7).lease, { kind: "completed" }, 8);
+    expect(balancer.share(9).cache).toEqual([
+      { kind: "ended", request: 2, generatedTokens: 5, isComputed: true },
+      { kind: "ended", request: 1, generatedTokens: 0, isComputed: false },
+      { kind: "sent", request: 3, endpointId: "a", prefix, promptTokens: 300 },
+      { kind: "ended", request: 3, generatedTokens: 0, isComputed: true },
+    ]);
+    expect(balancer.share(10).cache).toEqual([]);
+  });
+
+  it("names no more than twenty thousand that were sent, and the ends of those alone", () => {
+    const balancer = randomly("a");
     balancer.share(0);
-    for (let i = 0; i < 10_100; i++) balancer.finish(routedNow(balancer, cached, i).lease, { kind: "aborted" }, i);
-    expect(balancer.share(20_000).sent).toHaveLength(10_000);
+    const leases = times(20_100, (i) => routedNow(balancer, chat, i).lease);
+    const { cache } = balancer.share(30_000);
+    expect([cache.length, cache.at(-1)]).toMatchObject([20_000, { kind: "sent", request: 20_000 }]);
+    for (const lease of leases) balancer.finish(lease, { kind: "aborted" }, 40_000);
+    const ends = balancer.share(50_000).cache;
+    expect([ends.length, ends.at(-1)]).toMatchObject([20_000, { kind: "ended", request: 20_000 }]);
+  });
+
+  it("says the same after it went as JSON", () => {
+    const [here, there, other] = [balancerOf("a"), balancerOf("a"), balancerOf("a")];
+    other.share(0);
+    const lease = times(2, () => routedNow(other, cached, 0).lease)[0] as Lease;
+    routedNow(other, chat, 0);
+    other.firstToken(lease, 10);
+    const message = other.share(20);
+    here.adopt("other", message, 30);
+    there.adopt("other", JSON.parse(JSON.stringify(message)), 30);
+    expect(stateOf(there)).toEqual(stateOf(here));
+    expect(memberOf(there).cachedTokens(cached)).toBe(256);
   });
 });
 
@@ -81,14 +141,24 @@ describe("what another balancer told", () => {
     const leases = times(6, () => routedNow(other, chat, 0).lease).filter(({ endpointId }) => endpointId === "a");
     one.adopt("other", other.share(0), 100);
     expect(memberOf(one).account).toMatchObject({ requests: 2, waitingRequests: 2, waitingPrefillTokens: 2000 });
+    expect(memberOf(one).account).toMatchObject({ othersPrefillTokens: 2000, othersPrefillPairs: 1_000_000 });
     expect(memberOf(one).account.prefillSinceMs).toBe(100);
     for (const lease of leases) other.firstToken(lease, 200);
     one.adopt("other", other.share(200), 200);
     expect(memberOf(one).account).toMatchObject({ requests: 2, waitingRequests: 0, runningRequests: 2 });
-    expect(memberOf(one).account.contextTokens).toBe(2002);
+    expect(memberOf(one).account).toMatchObject({ contextTokens: 2002, othersPrefillTokens: 0, othersPrefillPairs: 0 });
     one.adopt("other", undefined, 300);
     expect(memberOf(one).account).toMatchObject({ requests: 0, runningRequests: 0, contextTokens: 0, outputTokens: 0 });
     expect(memberOf(one).account.recentPrefillTokens(300)).toBeCloseTo(0, 6);
+  });
+
+  it("counts as prefill that was done beside one's own answers", () => {
+    const [one, other] = [balancerOf("a"), balancerOf("a")];
+    one.adopt("other", other.share(0), 0);
+    other.firstToken(routedNow(other, cached, 1).lease, 10);
+    one.adopt("other", other.share(20), 20);
+    expect(memberOf(one).observer.decoding(20)).toMatchObject({ doneTokens: 300, donePairs: 45_000, doneSteps: 1 });
+    expect(one.share(30).endpoints.a?.done).toEqual({ tokens: 0, pairs: 0, steps: 0 });
   });
 
   it("moves requests away from where it is busy", () => {
@@ -99,8 +169,28 @@ describe("what another balancer told", () => {
     expect(chosen).toEqual(["b", "b", "b", "b"]);
   });
 
+  it("is as old as it says, whenever it is heard", () => {
+    const [one, other] = [balancerOf("a"), balancerOf("a")];
+    routedNow(other, chat, 1000);
+    one.adopt("other", other.share(1060), 2100);
+    expect(memberOf(one).account.prefillSinceMs).toBe(2040);
+    one.adopt("other", other.share(1260), 2250);
+    expect(memberOf(one).account.prefillSinceMs).toBe(2040);
+  });
+
+  it("gives way to one's own requests as time passes, though its end is not seen", () => {
+    const [one, other] = [balancerOf("a"), balancerOf("a")];
+    times(4, () => routedNow(other, chat, 0));
+    one.adopt("other", other.share(0), 0);
+    expect(one.decide(chat, 1).kind).toBe("held");
+    // The wait of the others is over by then; the one that is held goes before a newcomer.
+    expect(one.tick(200)).toMatchObject([{ decision: { kind: "routed", endpoint: { id: "a" } } }]);
+    expect(one.decide(chat, 200).kind).toBe("routed");
+  });
+
   it("holds a place in the lines, and its shared blocks are counted once", () => {
     const [one, other] = [balancerOf("a"), balancerOf("a")];
+    other.share(0);
     times(2, () => routedNow(other, cached, 0));
     routedNow(other, requestProfile({ promptTokens: 4000 }), 0);
     other.decide(chat, 0);
@@ -108,8 +198,10 @@ describe("what another balancer told", () => {
     expect(memberOf(one).held.requests).toBe(1);
     // What it has in flight, half of each last block, less the start that two have in common.
     expect(memberOf(one).kvTokens).toBe(300 + 300 + 4000 + 3 * 8 - 256);
+    routedNow(one, cached, 0);
+    expect(memberOf(one).kvTokens).toBe(3 * 300 + 4000 + 4 * 8 - 2 * 256);
     one.adopt("other", undefined, 0);
-    expect([memberOf(one).held.requests, memberOf(one).kvTokens]).toEqual([0, 0]);
+    expect([memberOf(one).held.requests, memberOf(one).kvTokens]).toEqual([0, 308]);
   });
 
   it("makes its prompts known as cached where they went", () => {

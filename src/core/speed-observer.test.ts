@@ -4,6 +4,7 @@ import { decodeStepMs, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficien
 import { EngineSpeed } from "./engine-speed.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { requestProfile } from "./request.ts";
+import type { AccountShare } from "./shared-work.ts";
 import { SpeedObserver } from "./speed-observer.ts";
 import { SpeedPool } from "./speed-pool.ts";
 
@@ -31,11 +32,30 @@ class Bench {
     return lease;
   }
 
+  /** Another balancer says that this much prefill of its own waits there. */
+  tellWaiting(tokens: number, nowMs: number): void {
+    this.#ledger.adopt("a", "other", { ...NOTHING_IN_FLIGHT, waitingPrefillTokens: tokens }, nowMs);
+  }
+
   /** Anything that moves later on the endpoint shows that a batch is complete. */
   settle(nowMs: number): void {
     this.observer.prefilled(this.open(1, nowMs), nowMs);
   }
 }
+
+const NOTHING_IN_FLIGHT: AccountShare = {
+  requests: 0,
+  waitingRequests: 0,
+  waitingPrefillTokens: 0,
+  waitingPrefillPairs: 0,
+  waitingPromptTokens: 0,
+  runningRequests: 0,
+  contextTokens: 0,
+  outputTokens: 0,
+  recentPrefillTokens: 0,
+  recentPrefillPairs: 0,
+  prefillMovedAgoMs: 0,
+};
 
 const ownMs = (tokens: number): number => prefillMs(PRIOR_COEFFICIENTS, tokens, tokens ** 2 / 2);
 const BARE_STEP_MS = decodeStepMs(PRIOR_COEFFICIENTS, 0, 0);
@@ -112,6 +132,43 @@ describe("prefill", () => {
     bench.settle(5000);
     expect(bench.speed.samples).toBe(0);
   });
+
+  it("is not learned while another balancer's prefill may be under way too", () => {
+    const bench = new Bench();
+    bench.tellWaiting(8000, 0);
+    bench.firstToken(bench.open(2000, 10), 250);
+    bench.tellWaiting(0, 251);
+    bench.settle(5000);
+    expect(bench.speed.samples).toBe(0);
+    bench.firstToken(bench.open(2000, 6000), 6000 + aloneMs(2000, 1));
+    bench.settle(9000);
+    expect(bench.speed.samples).toBe(1);
+  });
+
+  it("is not learned from a batch of which any prompt may have waited for another balancer's", () => {
+    const bench = new Bench();
+    const leases = [bench.open(2000, 0), bench.open(2000, 0)] as const;
+    bench.tellWaiting(8000, 10);
+    bench.firstToken(leases[0], 250);
+    bench.tellWaiting(0, 251);
+    bench.firstToken(leases[1], 252);
+    bench.settle(5000);
+    expect(bench.speed.samples).toBe(0);
+  });
+
+  it("is told to others as far as it is done, together or unseen", () => {
+    const bench = new Bench();
+    expect(bench.observer.ownDone()).toEqual({ tokens: 0, pairs: 0, steps: 0 });
+    const leases = [bench.open(1000, 0), bench.open(1000, 0), bench.open(2000, 0)] as const;
+    bench.firstToken(leases[0], 40);
+    bench.firstToken(leases[1], 40);
+    expect(bench.observer.ownDone()).toEqual({ tokens: 2000, pairs: 2 * (1000 ** 2 / 2), steps: 1 });
+    bench.observer.prefillDone(leases[2].cost);
+    expect(bench.observer.ownDone()).toEqual({ tokens: 4000, pairs: 1000 ** 2 + 2000 ** 2 / 2, steps: 2 });
+    bench.observer.adopt("other", { tokens: 0, pairs: 0, steps: 0 });
+    bench.observer.adopt("other", { tokens: 500, pairs: 0, steps: 1 });
+    expect(bench.observer.ownDone().tokens).toBe(4000);
+  });
 });
 
 describe("decoding", () => {
@@ -182,5 +239,90 @@ describe("decoding", () => {
     expect(bench.speed.decodeScale).toBeCloseTo(2, 6);
     bench.observer.decodedUnseen(bench.observer.decoding(0), 7, 7 * 9 * STEP_MS);
     expect(bench.speed.samples).toBe(1);
+  });
+
+  describe("beside what other balancers told", () => {
+    /** What `observe` is to be told of 41 tokens: the time they take, and that of a prompt of 2,000 tokens beside them. */
+    const wholeMs = 40 * STEP_MS + ownMs(2000) - PRIOR_COEFFICIENTS.weightsMs;
+    const told = (tokens: number) => ({ tokens, pairs: tokens ** 2 / 2, steps: tokens === 0 ? 0 : 1 });
+
+    /** How slow decoding looks in that time after `tell` told what others did. */
+    function decodeScale(
+      tell: (observer: SpeedObserver) => void,
+      before: (observer: SpeedObserver) => void = () => {},
+    ) {
+      const bench = new Bench();
+      bench.running();
+      before(bench.observer);
+      const timer = bench.observer.decoding(0);
+      bench.observer.add(timer, 40);
+      tell(bench.observer);
+      bench.observer.decoded(timer, 1, wholeMs);
+      expect(bench.speed.samples).toBe(1);
+      return bench.speed.decodeScale;
+    }
+
+    const unknownScale = decodeScale(() => undefined);
+    const onceScale = decodeScale(
+      (observer) => observer.adopt("other", told(2000)),
+      (observer) => observer.adopt("other", told(0)),
+    );
+
+    it("leaves out the prefill that was done for them meanwhile", () => {
+      expect(onceScale).toBeCloseTo(1, 1);
+      expect(unknownScale).toBeGreaterThan(1.1);
+    });
+
+    it("adds up what several say, and over several messages", () => {
+      const meet = (observer: SpeedObserver) => {
+        observer.adopt("other", { tokens: 7000, pairs: 100, steps: 3 });
+        observer.adopt("third", { tokens: 0, pairs: 0, steps: 0 });
+      };
+      const scale = decodeScale((observer) => {
+        observer.adopt("other", { tokens: 7500, pairs: 500_100, steps: 3 });
+        observer.adopt("third", { tokens: 1000, pairs: 500_000, steps: 1 });
+        observer.adopt("other", { tokens: 8000, pairs: 1_000_100, steps: 3 });
+        observer.adopt("third", { tokens: 1000, pairs: 1_000_000, steps: 1 });
+      }, meet);
+      expect(scale).toBe(onceScale);
+    });
+
+    it("leaves out nothing that was done before the stretch began", () => {
+      const scale = decodeScale(
+        () => undefined,
+        (observer) => {
+          observer.adopt("other", told(0));
+          observer.adopt("other", told(2000));
+        },
+      );
+      expect(scale).toBe(unknownScale);
+      const twice = decodeScale(
+        (observer) => observer.adopt("other", { tokens: 4000, pairs: 4_000_000, steps: 2 }),
+        (observer) => {
+          observer.adopt("other", told(0));
+          observer.adopt("other", told(2000));
+        },
+      );
+      expect(twice).toBe(onceScale);
+    });
+
+    it("leaves out nothing of what one did before it was met, or met again", () => {
+      expect(decodeScale((observer) => observer.adopt("other", told(2000)))).toBe(unknownScale);
+      const leave = (observer: SpeedObserver) => {
+        observer.adopt("other", told(0));
+        observer.adopt("other", undefined);
+      };
+      expect(decodeScale((observer) => observer.adopt("other", told(2000)), leave)).toBe(unknownScale);
+      expect(decodeScale((observer) => observer.adopt("other", undefined), leave)).toBe(unknownScale);
+    });
+
+    it("keeps what one that is gone had done meanwhile", () => {
+      const meet = (observer: SpeedObserver) => observer.adopt("other", told(0));
+      const scale = decodeScale((observer) => {
+        observer.adopt("other", told(2000));
+        observer.adopt("other", undefined);
+      }, meet);
+      expect(scale).toBeCloseTo(1, 1);
+    });
   });
 });

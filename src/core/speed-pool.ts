@@ -1,4 +1,4 @@
-import { WorkFit, type WorkKind } from "./work-fit.ts";
+import { ratiosOf, WorkFit, type WorkKind } from "./work-fit.ts";
 
 /** Which kind of work. */
 export type Scale = "decode" | "prefill";
@@ -126,22 +126,25 @@ export class SpeedPool {
     const samples = this.#samples.decode + this.#samples.prefill;
     if (this.#unsummed <= Math.min(this.size - 1, samples / MANY)) return last;
     this.#unsummed = 0;
-    const decodes = [...this.#members].map(({ decode }) => decode).filter(isSeen);
-    const prefills = [...this.#members].filter(({ prefill }) => isSeen(prefill));
+    const members = [...this.#members];
+    const decodes = members.map(({ decode }) => decode).filter(isSeen);
+    const prefills = members.map(({ prefill }) => prefill).filter(isSeen);
     const ratioLogs = {
       decode: meanRatioLogs("decode", decodes) ?? last.ratioLogs.decode,
-      prefill:
-        meanRatioLogs(
-          "prefill",
-          prefills.map(({ prefill }) => prefill),
-        ) ?? last.ratioLogs.prefill,
+      prefill: meanRatioLogs("prefill", prefills) ?? last.ratioLogs.prefill,
     };
-    const scaleLog = (scale: Scale, fit: WorkFit): number => fit.scaleLog(fit.ratioLogs(ratioLogs[scale]));
-    const decodeLogs = decodes.map((decode) => scaleLog("decode", decode));
+    /** Undefined: not seen. */
+    const scaleLog = (scale: Scale, fit: WorkFit): number | undefined =>
+      isSeen(fit) ? fit.scaleLog(ratiosOf(fit.ratioLogs(ratioLogs[scale]))) : undefined;
+    const logs = members.map(({ decode, prefill }) => ({
+      decode: scaleLog("decode", decode),
+      prefill: scaleLog("prefill", prefill),
+    }));
+    const decodeLogs = logs.map(({ decode }) => decode).filter(isDefined);
     const decodeLog = mean(decodeLogs) ?? last.decodeLog;
-    const prefillOverDecodeLogs = prefills.map(
-      ({ prefill, decode }) => scaleLog("prefill", prefill) - (isSeen(decode) ? scaleLog("decode", decode) : decodeLog),
-    );
+    const prefillOverDecodeLogs = logs
+      .map(({ decode = decodeLog, prefill }) => (prefill === undefined ? undefined : prefill - decode))
+      .filter(isDefined);
     this.#summary = {
       version: last.version + 1,
       decodeLog,
@@ -155,6 +158,10 @@ export class SpeedPool {
 
 function isSeen({ samples }: WorkFit): boolean {
   return samples > 0;
+}
+
+function isDefined(value: number | undefined): value is number {
+  return value !== undefined;
 }
 
 /** Undefined: of nothing. */

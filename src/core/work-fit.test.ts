@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "./random.ts";
-import { type Work, WorkFit, workMs } from "./work-fit.ts";
+import { ratiosOf, type Work, WorkFit, workMs } from "./work-fit.ts";
 
 const MEDIAN = { quantile: 0.5, spreads: [1] };
 const NOTHING = [0];
@@ -15,18 +15,22 @@ function teach(fit: WorkFit, count: number, scale: number, ratioLog: number, mea
   const random = seededRandom(2);
   for (let i = 0; i < count; i++) {
     const each = work(random.next());
-    fit.observe(each, scale * workMs(each, [ratioLog]) * (0.95 + 0.1 * random.next()), 0.1, means);
+    fit.observe(each, scale * msOf(each, [ratioLog]) * (0.95 + 0.1 * random.next()), 0.1, means);
   }
 }
 
+function msOf(each: Work, ratioLogs: readonly number[]): number {
+  return workMs(each, ratiosOf(ratioLogs));
+}
+
 function scaleOf(fit: WorkFit, means: readonly number[] = NOTHING): number {
-  return Math.exp(fit.scaleLog(fit.ratioLogs(means)));
+  return Math.exp(fit.scaleLog(ratiosOf(fit.ratioLogs(means))));
 }
 
 describe("WorkFit", () => {
   it("believes in the prior before any sample, or in others' ratios", () => {
     const fit = new WorkFit(MEDIAN);
-    expect([fit.samples, fit.scaleLog(NOTHING), fit.ownRatioLog(0), fit.knownOfRatio(0)]).toEqual([0, 0, 0, 0]);
+    expect([fit.samples, fit.scaleLog([1]), fit.ownRatioLog(0), fit.knownOfRatio(0)]).toEqual([0, 0, 0, 0]);
     expect(fit.ratioLogs([-1.2])).toEqual([-1.2]);
   });
 
@@ -43,10 +47,10 @@ describe("WorkFit", () => {
 
   it("believes the time of usual work that it saw, whatever it comes to believe of its parts", () => {
     const fit = new WorkFit(MEDIAN);
-    for (let i = 0; i < 40; i++) fit.observe(work(0.8), 3 * workMs(work(0.8), [-1]), 0.1, NOTHING);
+    for (let i = 0; i < 40; i++) fit.observe(work(0.8), 3 * msOf(work(0.8), [-1]), 0.1, NOTHING);
     for (const means of [[0], [-1], [1]]) {
-      const believedMs = scaleOf(fit, means) * workMs(work(0.8), fit.ratioLogs(means));
-      expect(believedMs).toBeCloseTo(3 * workMs(work(0.8), [-1]), 6);
+      const believedMs = scaleOf(fit, means) * msOf(work(0.8), fit.ratioLogs(means));
+      expect(believedMs).toBeCloseTo(3 * msOf(work(0.8), [-1]), 6);
     }
     expect(fit.ratioLogs(NOTHING)[0]).toBeCloseTo(0, 6);
   });
@@ -62,7 +66,7 @@ describe("WorkFit", () => {
     const random = seededRandom(3);
     for (let i = 0; i < 600; i++) {
       const each = work(random.next());
-      fit.observe(each, workMs(each, NOTHING) + (random.next() < 0.5 ? 20 * random.next() : 0), 0.15, NOTHING);
+      fit.observe(each, msOf(each, NOTHING) + (random.next() < 0.5 ? 20 * random.next() : 0), 0.15, NOTHING);
     }
     expect(Math.abs(Math.log(scaleOf(fit)))).toBeLessThan(0.1);
   });
@@ -70,7 +74,7 @@ describe("WorkFit", () => {
   it("hears little from samples that are far less exact than usual ones", () => {
     const fit = new WorkFit(MEDIAN);
     teach(fit, 200, 1, 0);
-    for (let i = 0; i < 10; i++) fit.observe(work(0.5), 1.15 * workMs(work(0.5), NOTHING), 2, NOTHING);
+    for (let i = 0; i < 10; i++) fit.observe(work(0.5), 1.15 * msOf(work(0.5), NOTHING), 2, NOTHING);
     expect(scaleOf(fit)).toBeLessThan(1.03);
   });
 
@@ -86,7 +90,7 @@ describe("WorkFit", () => {
   it("does not take some stalls for another engine", () => {
     const fit = new WorkFit(MEDIAN);
     teach(fit, 200, 1, 0);
-    for (let i = 0; i < 15; i++) fit.observe(work(0.5), 4 * workMs(work(0.5), NOTHING), 0.1, NOTHING);
+    for (let i = 0; i < 15; i++) fit.observe(work(0.5), 4 * msOf(work(0.5), NOTHING), 0.1, NOTHING);
     teach(fit, 50, 1, 0);
     expect(fit.samples).toBe(265);
     expect(Math.abs(Math.log(scaleOf(fit)))).toBeLessThan(0.1);

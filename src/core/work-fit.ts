@@ -7,11 +7,18 @@ export interface Work {
   readonly otherMs: readonly number[];
 }
 
-/** Time of `work` where each of its other parts is dearer than in the prior by its ratio, given as logarithm. */
-export function workMs({ mainMs, otherMs }: Work, ratioLogs: readonly number[]): number {
+/** Time of `work` where each of its other parts is dearer than in the prior by its ratio. */
+export function workMs({ mainMs, otherMs }: Work, ratios: readonly number[]): number {
   let ms = mainMs;
-  for (let i = 0; i < otherMs.length; i++) ms += (otherMs[i] as number) * Math.exp(ratioLogs[i] as number);
+  for (let i = 0; i < otherMs.length; i++) ms += (otherMs[i] as number) * (ratios[i] as number);
   return ms;
+}
+
+/** The ratios whose logarithms these are. */
+export function ratiosOf(ratioLogs: readonly number[]): number[] {
+  const ratios = ratioLogs.slice();
+  for (let i = 0; i < ratios.length; i++) ratios[i] = Math.exp(ratios[i] as number);
+  return ratios;
 }
 
 /** How a kind of work is learned. */
@@ -46,6 +53,9 @@ export class WorkFit {
   /** What was usual when the regression began: its ratios are told by what differs from that. */
   #center: Work;
   #usualCertainty = 0;
+  /** By unknown of the regression; lists that are filled again and again, to spare the garbage. */
+  readonly #expected: number[];
+  readonly #slopes: number[];
   /** How many samples in a row were far off on one side: above 0 too long, below 0 too short. */
   #run = 0;
 
@@ -55,6 +65,8 @@ export class WorkFit {
     this.#fit = fitOf(kind);
     this.#usual = { mainMs: 1, otherMs: kind.spreads.map(() => 0) };
     this.#center = this.#usual;
+    this.#expected = [0, ...kind.spreads];
+    this.#slopes = [1, ...kind.spreads];
   }
 
   /** Of the engine as it is now. */
@@ -74,13 +86,15 @@ export class WorkFit {
 
   /** The ratios' logarithms where others' are `means`: theirs, as far as this work shows nothing else. */
   ratioLogs(means: readonly number[]): number[] {
-    const expected = [0, ...means];
-    return means.map((_, ratio) => this.#fit.valueFrom(1 + ratio, expected));
+    const expected = this.#expectedFrom(means);
+    const logs = means.slice();
+    for (let ratio = 0; ratio < logs.length; ratio++) logs[ratio] = this.#fit.valueFrom(1 + ratio, expected);
+    return logs;
   }
 
   /** Natural logarithm of the scale that goes with these ratios; 0 before any sample. */
-  scaleLog(ratioLogs: readonly number[]): number {
-    return this.#level.log - longerLog(this.#usual, ratioLogs);
+  scaleLog(ratios: readonly number[]): number {
+    return this.#level.log - longerLog(this.#usual, ratios);
   }
 
   /**
@@ -89,16 +103,20 @@ export class WorkFit {
    * @param means As for `ratioLogs`.
    */
   observe(work: Work, ms: number, noise: number, means: readonly number[]): void {
-    if (this.#isAnother(Math.log(ms / workMs(work, this.ratioLogs(means))), means)) this.#begin();
-    const ratioLogs = this.ratioLogs(means);
+    let ratios = ratiosOf(this.ratioLogs(means));
+    let scaleLog = Math.log(ms / workMs(work, ratios));
+    if (this.#isAnother(scaleLog, ratios)) {
+      this.#begin();
+      ratios = ratiosOf(this.ratioLogs(means));
+      scaleLog = Math.log(ms / workMs(work, ratios));
+    }
     const wasWarm = this.#level.isWarm;
     const weight = 1 / Math.min(this.samples + 1, USUAL_SAMPLES);
     const certainty = 1 / noise ** 2;
     this.#usualCertainty += weight * (certainty - this.#usualCertainty);
-    this.#meet(work, weight, ratioLogs);
-    if (wasWarm) this.#regress(work, ms, noise, means);
-    const level = Math.log(ms / workMs(work, ratioLogs)) + longerLog(this.#usual, ratioLogs);
-    this.#level.observe(Math.exp(level), Math.min(MAX_WEIGHT, certainty / this.#usualCertainty));
+    const usualLog = this.#meet(work, weight, ratios);
+    if (wasWarm) this.#regress(work, scaleLog, noise, means, ratios);
+    this.#level.observe(Math.exp(scaleLog + usualLog), Math.min(MAX_WEIGHT, certainty / this.#usualCertainty));
     // From here on the regression goes its own way: the level is too quick for it, and would take what the ratios did.
     if (!wasWarm && this.#level.isWarm) {
       this.#center = { mainMs: 1, otherMs: [...this.#usual.otherMs] };
@@ -106,10 +124,30 @@ export class WorkFit {
     }
   }
 
+  /** What others make expect of each unknown of the regression; of the level, nothing. */
+  #expectedFrom(means: readonly number[]): readonly number[] {
+    for (let i = 0; i < means.length; i++) this.#expected[1 + i] = means[i] as number;
+    return this.#expected;
+  }
+
+  /**
+   * By how much the level moves with each unknown: as much as itself, and with a ratio by how much more the logarithm
+   * of the time of `work` does than that of the regression's usual work.
+   */
+  #slopesOf(work: Work, ratios: readonly number[]): readonly number[] {
+    const ms = workMs(work, ratios);
+    const usualMs = workMs(this.#center, ratios);
+    for (let i = 0; i < ratios.length; i++) {
+      const share = (work.otherMs[i] as number) / ms - (this.#center.otherMs[i] as number) / usualMs;
+      this.#slopes[1 + i] = (ratios[i] as number) * share;
+    }
+    return this.#slopes;
+  }
+
   /** Counts how long samples, given as scales, have been far off. */
-  #isAnother(scaleLog: number, means: readonly number[]): boolean {
+  #isAnother(scaleLog: number, ratios: readonly number[]): boolean {
     if (this.samples === 0) return false;
-    const offBy = scaleLog - this.scaleLog(this.ratioLogs(means));
+    const offBy = scaleLog - this.scaleLog(ratios);
     const side = Math.abs(offBy) < FAR_OFF ? 0 : Math.sign(offBy);
     this.#run = side === Math.sign(this.#run) ? this.#run + side : side;
     return Math.abs(this.#run) >= FAR_OFF_RUN;
@@ -121,41 +159,32 @@ export class WorkFit {
     this.#run = 0;
   }
 
-  /** Work of this make-up is a little more usual now. The scale stays what it was. */
-  #meet({ mainMs, otherMs }: Work, weight: number, ratioLogs: readonly number[]): void {
-    const before = longerLog(this.#usual, ratioLogs);
+  /** Work of this make-up is a little more usual now. The scale stays what it was. @returns `longerLog` of usual work. */
+  #meet({ mainMs, otherMs }: Work, weight: number, ratios: readonly number[]): number {
+    const before = longerLog(this.#usual, ratios);
     const usual = this.#usual.otherMs;
     for (let i = 0; i < usual.length; i++) {
       usual[i] = (usual[i] as number) * (1 - weight) + (weight * (otherMs[i] as number)) / mainMs;
     }
-    this.#level.shift(longerLog(this.#usual, ratioLogs) - before);
+    const after = longerLog(this.#usual, ratios);
+    this.#level.shift(after - before);
+    return after;
   }
 
-  #regress(work: Work, ms: number, noise: number, means: readonly number[]): void {
-    const ratioLogs = this.ratioLogs(means);
-    const level = Math.log(ms / workMs(work, ratioLogs)) + longerLog(this.#center, ratioLogs);
-    const residual = level - this.#fit.value(0);
+  #regress(work: Work, scaleLog: number, noise: number, means: readonly number[], ratios: readonly number[]): void {
+    const residual = scaleLog + longerLog(this.#center, ratios) - this.#fit.value(0);
     // As the quantile has it: a wait that adds to some of the work says nothing of what the work itself takes.
     const { quantile } = this.#kind;
     const pull = 2 * (residual > 0 ? quantile : 1 - quantile);
-    const slopes = [1, ...slopesOf(work, this.#center, ratioLogs)];
-    this.#fit.observe(slopes, pull * residual, noise, [0, ...means]);
+    this.#fit.observe(this.#slopesOf(work, ratios), pull * residual, noise, this.#expectedFrom(means));
   }
 }
 
 /** How much longer such work takes because of these ratios, as a logarithm. */
-function longerLog(work: Work, ratioLogs: readonly number[]): number {
+function longerLog(work: Work, ratios: readonly number[]): number {
   let priorMs = work.mainMs;
-  for (const partMs of work.otherMs) priorMs += partMs;
-  return Math.log(workMs(work, ratioLogs) / priorMs);
-}
-
-/** By how much more the logarithm of the time of `work` moves with each ratio's than that of `other` does. */
-function slopesOf(work: Work, other: Work, ratioLogs: readonly number[]): number[] {
-  const [ms, thatMs] = [workMs(work, ratioLogs), workMs(other, ratioLogs)];
-  return ratioLogs.map(
-    (log, i) => Math.exp(log) * ((work.otherMs[i] as number) / ms - (other.otherMs[i] as number) / thatMs),
-  );
+  for (let i = 0; i < work.otherMs.length; i++) priorMs += work.otherMs[i] as number;
+  return Math.log(workMs(work, ratios) / priorMs);
 }
 
 function fitOf({ spreads }: WorkKind): KalmanFit {

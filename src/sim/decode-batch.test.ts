@@ -54,6 +54,15 @@ describe("DecodeBatch", () => {
     expect(batch.atEdge).toEqual([full]);
   });
 
+  it("comes to the next edge in as many steps as it says, and to no other on the way", () => {
+    const batch = batchOf(decoding(12, 100), decoding(30, 100));
+    expect([batch.stepsToEdge(1), batch.stepsToEdge(100)]).toEqual([1, 2]);
+    batch.step(2);
+    expect(batch.contextTokens).toBe(13 + 31 + 2 * 2);
+    expect(batch.atEdge).toHaveLength(1);
+    expect(batch.stepsToEdge(100)).toBe(2);
+  });
+
   it("lets the finished go, in order of admission, and nobody else", () => {
     const sequences = [decoding(10, 3), decoding(10, 4), decoding(10, 3)];
     const batch = batchOf(...sequences);

@@ -33,7 +33,7 @@ export class DecodeBatch<Request extends EngineRequest> {
 
   /** Members whose computed tokens fill whole blocks, in order of admission: the next step needs a block for each. */
   get atEdge(): readonly Sequence<Request>[] {
-    return this.#atEdge[this.#steps % this.#blockTokens] as Sequence<Request>[];
+    return this.#edgeAfter(0);
   }
 
   /**
@@ -54,10 +54,17 @@ export class DecodeBatch<Request extends EngineRequest> {
     this.#release(sequence);
   }
 
-  /** Everyone gets a token. */
-  step(): void {
-    this.#steps++;
-    this.#contextTokens += this.#size;
+  /** Everyone gets `steps` tokens, by default one. */
+  step(steps = 1): void {
+    this.#steps += steps;
+    this.#contextTokens += steps * this.#size;
+  }
+
+  /** Steps until somebody is at an edge, `limit` at most. */
+  stepsToEdge(limit: number): number {
+    let steps = 1;
+    while (steps < limit && this.#edgeAfter(steps).length === 0) steps++;
+    return steps;
   }
 
   /** Lets the first member go that has all its tokens, in order of admission; undefined: there is none. */
@@ -85,10 +92,15 @@ export class DecodeBatch<Request extends EngineRequest> {
   #stepsUntilFull(freeBlocks: number, limit: number): number {
     let left = freeBlocks;
     for (let steps = 1; steps < limit; steps++) {
-      left -= (this.#atEdge[(this.#steps + steps) % this.#blockTokens] as Sequence<Request>[]).length;
+      left -= this.#edgeAfter(steps).length;
       if (left < 0) return steps;
     }
     return limit;
+  }
+
+  /** Those who are at an edge in so many steps. */
+  #edgeAfter(steps: number): Sequence<Request>[] {
+    return this.#atEdge[(this.#steps + steps) % this.#blockTokens] as Sequence<Request>[];
   }
 
   #release(sequence: Sequence<Request>): void {

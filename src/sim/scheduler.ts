@@ -134,9 +134,11 @@ export class Scheduler<Request extends EngineRequest> {
 
   /** Ends the step in progress and begins the next, `steps` times, all within `stepsAlike`. */
   pass(steps: number): void {
-    for (let i = 0; i < steps; i++) {
-      this.#stepDecoding();
+    for (let left = steps; left > 0; ) {
+      const taken = this.#decoding.stepsToEdge(left);
+      this.#stepDecoding(taken);
       for (const sequence of this.#decoding.atEdge) this.#cache.allocate(1, sequence.blocks);
+      left -= taken;
     }
   }
 
@@ -278,9 +280,10 @@ export class Scheduler<Request extends EngineRequest> {
     return true;
   }
 
-  #stepDecoding(): void {
-    this.#decoding.step();
-    this.totals.generatedTokens += this.#decoding.size;
+  /** Takes `steps`; with none but the last of them anybody is at an edge. */
+  #stepDecoding(steps = 1): void {
+    this.#decoding.step(steps);
+    this.totals.generatedTokens += steps * this.#decoding.size;
     for (const sequence of this.#decoding.atEdge) this.#indexNextBlock(sequence);
   }
 

@@ -238,9 +238,9 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       describe("late binding", () => {
         it("lets an idle endpoint begin on anything", () => {
           fc.assert(
-            fc.property(anyFleet, anyRequest, (states, asked) => {
+            fc.property(anyFleet, anyRequest, fc.nat(), (states, asked, nowMs) => {
               const { candidates } = fleetIn(states.map((state) => ({ ...state, running: 0, waiting: 0 })));
-              for (const candidate of candidates) expect(lateBinding.canBegin(asked, candidate)).toBe(true);
+              for (const candidate of candidates) expect(lateBinding.canBegin(asked, candidate, nowMs)).toBe(true);
             }),
             { seed: 1, numRuns: 200 },
           );
@@ -248,11 +248,12 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
 
         it("lets an endpoint begin only on what it has memory for, and changes nothing by it", () => {
           fc.assert(
-            fc.property(anyFleet, anyRequest, (states, asked) => {
+            fc.property(anyFleet, anyRequest, fc.nat(), (states, asked, nowMs) => {
               const fleet = fleetIn(states);
               const before = snapshot(fleet);
               for (const candidate of fleet.candidates) {
-                if (lateBinding.canBegin(asked, candidate)) expect(lateBinding.fits(asked, candidate)).toBe(true);
+                if (lateBinding.canBegin(asked, candidate, nowMs))
+                  expect(lateBinding.fits(asked, candidate)).toBe(true);
               }
               expect(snapshot(fleet)).toEqual(before);
             }),

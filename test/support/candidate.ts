@@ -4,6 +4,7 @@ import {
   type EngineSignals,
   EngineSpeed,
   endpoint,
+  type HeldPrefill,
   type RequestProfile,
   SpeedPool,
 } from "../../src/core/index.ts";
@@ -16,13 +17,15 @@ export interface CandidateFacts {
   readonly signals?: Partial<EngineSignals>;
   readonly kvTokens?: number;
   readonly kvCapacityTokens?: number;
+  /** Prefill that is held for it and goes before any request. */
+  readonly heldAhead?: HeldPrefill;
   /** Prompt tokens the balancer's mirror says are cached, of any request. */
   readonly cachedTokens?: number;
 }
 
 /** A candidate by its figures alone, without a pool and a ledger behind it. */
 export function candidate(facts: CandidateFacts): Candidate {
-  const { id, account, signals, kvTokens = 0, kvCapacityTokens, cachedTokens = 0 } = facts;
+  const { id, account, signals, kvTokens = 0, kvCapacityTokens, heldAhead = NOTHING, cachedTokens = 0 } = facts;
   return {
     endpoint: endpoint({ id }),
     account: { ...IDLE, ...account },
@@ -30,7 +33,7 @@ export function candidate(facts: CandidateFacts): Candidate {
     signals: signals && engineSignals(signals),
     kvTokens,
     kvCapacityTokens,
-    held: { requests: 0, aheadOf: () => ({ prefillTokens: 0, prefillPairs: 0 }), countBehind: () => 0 },
+    held: { requests: heldAhead === NOTHING ? 0 : 1, aheadOf: () => heldAhead, countBehind: () => 0 },
     cachedTokens: ({ promptTokens }: RequestProfile) => Math.min(cachedTokens, promptTokens - 1),
     visitEvicted: () => undefined,
   };
@@ -44,11 +47,15 @@ export function candidatesOf(
   return [candidate(first), ...rest.map(candidate)];
 }
 
+const NOTHING: HeldPrefill = { prefillTokens: 0, prefillPairs: 0 };
+
 const IDLE: Account = {
   requests: 0,
   waitingRequests: 0,
   waitingPrefillTokens: 0,
   waitingPrefillPairs: 0,
+  othersPrefillTokens: 0,
+  othersPrefillPairs: 0,
   waitingPromptTokens: 0,
   runningRequests: 0,
   contextTokens: 0,

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { type CandidateFacts, candidatesOf } from "../../../test/support/candidate.ts";
 import { Fleet, times } from "../../../test/support/fleet.ts";
 import { policyContext } from "../../../test/support/policy-context.ts";
+import { costOf } from "../cost.ts";
 import { PrefixHasher } from "../prefix-hash.ts";
 import { type RequestProfile, requestProfile } from "../request.ts";
 import { leastDelay } from "./least-delay.ts";
@@ -49,6 +51,78 @@ describe("least_delay", () => {
     const wait = (nowMs: number) => termsOf(fleet, "a", chat, nowMs).firstToken as number;
     expect(wait(0) - wait(10)).toBeCloseTo(10);
     expect(wait(0) - wait(60_000)).toBeCloseTo(0.9 * CHAT_PREFILL_MS);
+  });
+
+  it("counts what other balancers told as done when there was time for it, all of it", () => {
+    const waits = (own: number, others: number) => {
+      const count = own + others;
+      const account = {
+        requests: count,
+        waitingRequests: count,
+        waitingPrefillTokens: count * 1000,
+        waitingPrefillPairs: count * 500_000,
+        othersPrefillTokens: others * 1000,
+        othersPrefillPairs: others * 500_000,
+        oldestWaiting: own === 0 ? undefined : costOf(chat, 0),
+      };
+      const wait = (nowMs: number) => termsAt({ id: "a", account }, chat, nowMs).firstToken as number;
+      return [10, 60_000].map((nowMs) => wait(0) - wait(nowMs));
+    };
+    const [soon, late] = waits(0, 2);
+    expect(soon).toBeCloseTo(10);
+    expect(late).toBeCloseTo(2 * CHAT_PREFILL_MS);
+    expect(waits(3, 2)[1]).toBeCloseTo((0.9 + 2) * CHAT_PREFILL_MS);
+  });
+
+  describe("memory", () => {
+    /** Eight requests of 1,000 prompt tokens that have 100 to generate each, in a cache with room for 1,700 and a reserve. */
+    const full: CandidateFacts = {
+      id: "a",
+      kvTokens: 8000,
+      kvCapacityTokens: 10_000,
+      account: { requests: 8, runningRequests: 8, contextTokens: 8000, outputTokens: 800 },
+    };
+    const stepMs = 1.5 + 5.7 + 43e-6 * 8000 + (0.0044 + 0.0033) * 8;
+    /** In 100 steps all of them end, 8,000 tokens together. */
+    const msPerToken = (100 * stepMs) / 8000;
+    const memoryAt = (facts: CandidateFacts, promptTokens: number) =>
+      termsAt(facts, requestProfile({ promptTokens, expectedOutputTokens: 100 })).memory;
+
+    it("costs nothing while the prompt fits", () => {
+      expect([memoryAt(full, 1), memoryAt(full, 1700)]).toEqual([0, 0]);
+    });
+
+    it("costs the time in which running requests free what is missing", () => {
+      expect(memoryAt(full, 1701)).toBeCloseTo(msPerToken);
+      expect(memoryAt(full, 5700)).toBeCloseTo(4000 * msPerToken);
+    });
+
+    it("costs the time for those that are held before it too", () => {
+      const heldAhead = { prefillTokens: 1500, prefillPairs: 0 };
+      expect(memoryAt({ ...full, heldAhead }, 200)).toBe(0);
+      expect(memoryAt({ ...full, heldAhead }, 1200)).toBeCloseTo(1000 * msPerToken);
+    });
+
+    it("costs nothing where its size is unknown, or nothing runs that could free some", () => {
+      const { kvCapacityTokens: _, ...unknown } = full;
+      expect(memoryAt(unknown, 100_000)).toBe(0);
+      expect(memoryAt({ id: "a", kvCapacityTokens: 10_000 }, 100_000)).toBe(0);
+      expect(memoryAt({ ...full, account: { requests: 8, waitingRequests: 8, outputTokens: 800 } }, 100_000)).toBe(0);
+    });
+
+    it("is a reason to go where there is room, though others wait there", () => {
+      const story = requestProfile({ promptTokens: 1000, expectedOutputTokens: 1000 });
+      const chosen = (kvCapacityTokens: number) => {
+        const fleet = new Fleet([
+          { id: "idle line", kvCapacityTokens },
+          { id: "room", kvCapacityTokens: 100_000 },
+        ]);
+        for (const id of ["idle line", "room"]) times(50, () => fleet.run(id, story));
+        times(2, () => fleet.send("room", chat));
+        return choose(fleet, chat).chosen.endpoint.id;
+      };
+      expect([chosen(100_000), chosen(51_000)]).toEqual(["idle line", "room"]);
+    });
   });
 
   it("prefers the endpoint that has the prompt cached, and charges others the recomputation", () => {
@@ -160,6 +234,11 @@ function choose(fleet: Fleet, request: RequestProfile, nowMs = 0) {
 
 function termsOf(fleet: Fleet, id: string, request: RequestProfile, nowMs = 0): Readonly<Record<string, number>> {
   return choose(fleet, request, nowMs).considered.find(({ endpoint }) => endpoint === id)?.terms ?? {};
+}
+
+function termsAt(facts: CandidateFacts, request: RequestProfile, nowMs = 0): Readonly<Record<string, number>> {
+  const { considered } = leastDelay.create({}).choose(request, candidatesOf(facts), policyContext({ nowMs }));
+  return considered[0]?.terms ?? {};
 }
 
 function withPrefix(text: string, promptTokens: number): RequestProfile {
