@@ -191,13 +191,16 @@ export class Balancer {
   }
 
   /**
-   * When `tick` is due because time alone releases a held request: a prefill that nobody sees the end of is believed to
-   * be done, or somebody has waited too long. Undefined: nobody is held.
+   * When `tick` is due because time alone releases a held request: a prefill whose end is not seen is believed to be
+   * done, this balancer's own or what others told, or somebody has waited too long. Undefined: nobody is held.
    */
-  nextWakeMs(): number | undefined {
+  nextWakeMs(nowMs: number): number | undefined {
     let wakeMs = this.#binder.overdueAtMs;
     if (wakeMs === undefined) return undefined;
     for (const { prefillDueMs } of this.#router.unseen.items()) wakeMs = Math.min(wakeMs, prefillDueMs ?? wakeMs);
+    for (const { held, othersPrefillDueMs: dueMs } of this.#pool.members) {
+      if (held.first !== undefined && dueMs !== undefined && dueMs > nowMs) wakeMs = Math.min(wakeMs, dueMs);
+    }
     return wakeMs;
   }
 

@@ -11,22 +11,22 @@ describe("time", () => {
     const first = desk.hold(requestOf(900));
     desk.nowMs = 400;
     const second = desk.hold(requestOf(100));
-    expect(desk.balancer.nextWakeMs()).toBe(1000);
+    expect(desk.balancer.nextWakeMs(desk.nowMs)).toBe(1000);
     desk.nowMs = 999;
     expect(desk.tick()).toEqual([]);
     desk.nowMs = 1000;
     expect(desk.tick()).toEqual([[first, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBe(1400);
+    expect(desk.balancer.nextWakeMs(desk.nowMs)).toBe(1400);
     desk.nowMs = 5000;
     expect(desk.tick()).toEqual([[second, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBeUndefined();
+    expect(desk.balancer.nextWakeMs(desk.nowMs)).toBeUndefined();
   });
 
   it("is told once: of fractions of a ms nobody is asked for again", () => {
     const { desk } = busy(["a"], { holding: { maxWaitMs: 3000 } });
     desk.nowMs = 1096.48;
     const ticket = desk.hold(requestOf(300));
-    desk.nowMs = desk.balancer.nextWakeMs() ?? Number.NaN;
+    desk.nowMs = desk.balancer.nextWakeMs(desk.nowMs) ?? Number.NaN;
     expect(desk.tick()).toEqual([[ticket, "a"]]);
   });
 
@@ -38,7 +38,7 @@ describe("time", () => {
     script.ready.add("a");
     desk.nowMs = 800;
     desk.firstToken(leaseAt("a"));
-    expect([ticket.place?.endpointId, desk.balancer.nextWakeMs()]).toEqual(["b", 1000]);
+    expect([ticket.place?.endpointId, desk.balancer.nextWakeMs(desk.nowMs)]).toEqual(["b", 1000]);
   });
 
   it("sends whoever was held too long to where there is memory, if there is", () => {
@@ -55,20 +55,20 @@ describe("time", () => {
     const unseen = requestOf(8000, { isStreaming: false });
     desk.send(unseen);
     const ticket = desk.hold(requestOf(8000));
-    const wakeMs = desk.balancer.nextWakeMs() ?? Number.NaN;
+    const wakeMs = desk.balancer.nextWakeMs(desk.nowMs) ?? Number.NaN;
     // 8,000 tokens of prefill by the prior, and a step.
     expect(Math.abs(wakeMs - 198)).toBeLessThan(2);
     desk.nowMs = wakeMs - 1;
-    expect([desk.tick(), desk.balancer.nextWakeMs()]).toEqual([[], wakeMs]);
+    expect([desk.tick(), desk.balancer.nextWakeMs(desk.nowMs)]).toEqual([[], wakeMs]);
     desk.nowMs = wakeMs;
     expect(desk.tick()).toEqual([[ticket, "a"]]);
-    expect(desk.balancer.nextWakeMs()).toBeUndefined();
+    expect(desk.balancer.nextWakeMs(desk.nowMs)).toBeUndefined();
   });
 
   it("changes nothing while nobody is held", () => {
     const desk = new Desk(["a"], { policy: "least_delay" });
     desk.send(requestOf(100, { isStreaming: false }));
-    expect([desk.balancer.nextWakeMs(), desk.balancer.tick(1e6)]).toEqual([undefined, []]);
+    expect([desk.balancer.nextWakeMs(desk.nowMs), desk.balancer.tick(1e6)]).toEqual([undefined, []]);
   });
 });
 

@@ -211,7 +211,7 @@ class LawfulRun {
 
   /** Time moves to where the balancer wants to be told of it, and is told. */
   #wake(): void {
-    const wakeMs = this.#balancer.nextWakeMs();
+    const wakeMs = this.#balancer.nextWakeMs(this.#nowMs);
     if (wakeMs === undefined) {
       law(this.#held.size === 0, "time is told while somebody is held");
       return;
@@ -219,7 +219,7 @@ class LawfulRun {
     this.#nowMs = Math.max(this.#nowMs, wakeMs);
     const releases = this.#balancer.tick(this.#nowMs);
     this.#released(releases);
-    const nextMs = this.#balancer.nextWakeMs() ?? Number.POSITIVE_INFINITY;
+    const nextMs = this.#balancer.nextWakeMs(this.#nowMs) ?? Number.POSITIVE_INFINITY;
     law(releases.length > 0 || nextMs > this.#nowMs, "time that was told is not asked for again");
     for (const { heldAtMs } of this.#held) law(this.#nowMs < heldAtMs + HOLDING.maxWaitMs, "nobody is held too long");
   }

@@ -62,7 +62,7 @@ export {
 export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
 export { ReuseOdds } from "./reuse-odds.ts";
 export { leastBy, sample } from "./select.ts";
-export type { AccountShare, CacheEvent, EndpointShare, HeldShare, SharedWork } from "./shared-work.ts";
+export type { AccountShare, CacheEvent, EndpointShare, HeldShare, PrefillDone, SharedWork } from "./shared-work.ts";
 export { SlotList, type Slotted } from "./slot-list.ts";
 export { SpeedPool } from "./speed-pool.ts";
 export type { HoldingPlace, Ticket } from "./ticket.ts";

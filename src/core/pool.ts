@@ -49,6 +49,13 @@ export class Member implements Candidate {
     return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
   }
 
+  /** When the prefill that other balancers spoke of is believed to be done; undefined: there is none. */
+  get othersPrefillDueMs(): number | undefined {
+    const { othersPrefillTokens, othersPrefillPairs, prefillSinceMs } = this.account;
+    if (othersPrefillTokens === 0) return undefined;
+    return prefillSinceMs + this.speed.prefillMs(othersPrefillTokens, othersPrefillPairs);
+  }
+
   cachedTokens(request: RequestProfile): number {
     if (request.prefix === undefined) return 0;
     // An engine computes at least the last prompt token, whatever it holds.

@@ -230,4 +230,16 @@ describe("what another balancer told", () => {
     expect(decision.kind).toBe("held");
     expect(one.adopt("other", undefined, 50)).toMatchObject([{ decision: { kind: "routed", endpoint: { id: "a" } } }]);
   });
+
+  it("releases a request once there was time for the prefill it told of, without another word", () => {
+    const [one, other] = [balancerOf("a"), balancerOf("a")];
+    const long = requestProfile({ promptTokens: 8000 });
+    routedNow(other, long, 0);
+    one.adopt("other", other.share(0), 0);
+    expect(one.decide(long, 0).kind).toBe("held");
+    const wakeMs = one.nextWakeMs(0) ?? Number.NaN;
+    expect(wakeMs).toBeCloseTo(memberOf(one).speed.prefillMs(8000, 8000 ** 2 / 2), 6);
+    expect(one.tick(wakeMs - 1)).toEqual([]);
+    expect(one.tick(wakeMs)).toMatchObject([{ decision: { kind: "routed" } }]);
+  });
 });

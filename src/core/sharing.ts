@@ -98,5 +98,5 @@ class OtherBalancer {
   }
 }
 
-/** Requests a message names as sent at most: of more, the others learn when they meet their prompts. */
+/** Events after which a message names no more requests as sent: of those the others learn when they meet their prompts. */
 const MAX_EVENTS = 20_000;

@@ -136,8 +136,8 @@ export class SpeedObserver {
     const before = this.#others.get(from);
     if (done === undefined) this.#others.delete(from);
     else this.#others.set(from, done);
-    // What it did before it was met is not of now.
-    if (before === undefined || done === undefined) return;
+    // What it did before it was met is not of now; one that counts less than before began anew.
+    if (before === undefined || done === undefined || done.steps < before.steps) return;
     this.#othersTokens += done.tokens - before.tokens;
     this.#othersPairs += done.pairs - before.pairs;
     this.#othersSteps += done.steps - before.steps;

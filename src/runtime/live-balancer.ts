@@ -114,7 +114,7 @@ export class LiveBalancer {
   /** A timer that goes off too early costs one look; only one that would be late is set anew. */
   #wakeInTime(nowMs: number): void {
     if (this.#isClosed || this.#balancer.heldRequests === 0) return;
-    const wakeMs = this.#balancer.nextWakeMs();
+    const wakeMs = this.#balancer.nextWakeMs(nowMs);
     if (wakeMs === undefined || wakeMs >= this.#wakeAtMs) return;
     this.#disarm();
     this.#wakeAtMs = wakeMs;

@@ -258,7 +258,7 @@ class Run implements EngineObserver<Job> {
   #setWake(replica: Replica, nowMs: number): void {
     replica.isTouched = false;
     const { balancer, wakeSource } = replica;
-    const wakeMs = balancer.heldRequests === 0 ? undefined : balancer.nextWakeMs();
+    const wakeMs = balancer.heldRequests === 0 ? undefined : balancer.nextWakeMs(nowMs);
     this.#agenda.set(wakeSource, wakeMs === undefined ? Number.POSITIVE_INFINITY : Math.max(wakeMs, nowMs + 1));
   }
 

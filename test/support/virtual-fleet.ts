@@ -145,10 +145,10 @@ class VirtualRun {
 
   /** Everything that happens before `untilMs`. */
   advanceTo(untilMs: number): void {
-    for (;;) {
+    for (let nowMs = 0; ; ) {
       const [id, engine] = [...this.#engines].reduce((a, b) => (b[1].endsAtMs < a[1].endsAtMs ? b : a));
-      const wakeMs = this.#balancer.nextWakeMs() ?? Number.POSITIVE_INFINITY;
-      const nowMs = Math.min(engine.endsAtMs, wakeMs);
+      const wakeMs = this.#balancer.nextWakeMs(nowMs) ?? Number.POSITIVE_INFINITY;
+      nowMs = Math.min(engine.endsAtMs, wakeMs);
       if (nowMs >= untilMs) return;
       if (nowMs === wakeMs) this.#release(this.#balancer.tick(nowMs), nowMs);
       else this.#finishStep(id, engine);
