@@ -53,7 +53,7 @@ const SIXTEEN_TP4 = { fleet: "16*llama70b-tp4-h100", slo: LARGE_MODEL_SLO } as c
 
 export const CELLS: readonly Cell[] = [
   cell(servegen("r1", 54_000, 2.95, 3_600), { ...SIXTEEN_TP4, use: "report", targets: KV_BOUND_TARGETS }),
-  cell(servegen("r1", 72_000, 2.95), { ...SIXTEEN_TP4, use: "report", targets: KV_BOUND_TARGETS }),
+  cell(servegen("r1", 72_000, 2.95, 3_600), { ...SIXTEEN_TP4, use: "report", targets: KV_BOUND_TARGETS }),
   cell(mooncake("conversation", 1.4), {
     fleet: "8*llama70b-tp4-h100",
     slo: LARGE_MODEL_SLO,

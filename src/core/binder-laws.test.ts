@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { engineSignals } from "../../test/support/engine-signals.ts";
+import { engineSignals, reportBatches } from "../../test/support/engine-signals.ts";
 import { Balancer, type BalancerOptions, type Observation } from "./balancer.ts";
 import type { Decision, Outcome, Release } from "./decision.ts";
 import { endpoint } from "./endpoint.ts";
@@ -134,6 +134,7 @@ class LawfulRun {
   constructor(ids: readonly string[], setup: Omit<BalancerOptions, "endpoints">) {
     const endpoints = ids.map((id) => endpoint({ id, url: "http://one" }));
     this.#balancer = new Balancer({ ...setup, endpoints, random: seededRandom(1), holding: HOLDING });
+    reportBatches(this.#balancer);
   }
 
   happen(event: Event): void {
@@ -162,6 +163,7 @@ class LawfulRun {
       const { pool, url, weight } = event;
       const endpoints = pool.map((id, index) => endpoint({ id, url, weight: index === 0 ? weight : 1 }));
       this.#released(balancer.setEndpoints(endpoints, this.#nowMs));
+      reportBatches(balancer, this.#nowMs);
     } else this.#released(balancer.observe(event.observe, this.#nowMs));
   }
 

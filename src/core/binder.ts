@@ -151,6 +151,7 @@ export class Binder {
     for (const line of this.#holding.lines()) {
       for (const ticket of line.tickets()) {
         if (member.account.requests > 0) return;
+        if (!this.#pool.couldTake(member, ticket.request, ticket.tried)) continue;
         const weighed = this.#weigh(ticket, nowMs);
         if (weighed.candidates.includes(member)) this.#release(ticket, this.#fitting(ticket, weighed), releases, nowMs);
       }

@@ -177,7 +177,7 @@ export class Holding {
 
   /** Holds a new ticket, or moves one. */
   put(ticket: Ticket, place: HoldingPlace): void {
-    if (!this.remove(ticket)) this.#arrive(ticket);
+    if (!this.#take(ticket)) this.#arrive(ticket);
     ticket.place = place;
     this.line(place.endpointId).add(ticket, place.key);
     this.#size++;
@@ -186,6 +186,13 @@ export class Holding {
 
   /** False: it was not held. */
   remove(ticket: Ticket): boolean {
+    const wasHeld = this.#take(ticket);
+    // The last one takes along what is left of those before it, and of what they hold.
+    if (this.#size === 0) this.#forgetArrivals();
+    return wasHeld;
+  }
+
+  #take(ticket: Ticket): boolean {
     const { place } = ticket;
     if (place === undefined) return false;
     this.line(place.endpointId).remove(ticket, place.key);
@@ -199,6 +206,11 @@ export class Holding {
   get oldest(): Ticket | undefined {
     while (this.#gone < this.#arrivals.length && this.#arrivals[this.#gone]?.place === undefined) this.#gone++;
     return this.#arrivals[this.#gone];
+  }
+
+  #forgetArrivals(): void {
+    if (this.#arrivals.length > 0) this.#arrivals = [];
+    this.#gone = 0;
   }
 
   /** Those that left are dropped once they are most of the list. */

@@ -9,7 +9,7 @@ import type { HoldingPlace } from "./ticket.ts";
 /** An endpoint as a policy sees it: live and read-only. A policy never keeps one past its call. */
 export interface Candidate {
   readonly endpoint: Endpoint;
-  /** Work in flight that this balancer sent there. */
+  /** Work in flight there, of this balancer and as others told of theirs. */
   readonly account: Account;
   /** How fast it is: configured or learned. */
   readonly speed: EngineSpeed;

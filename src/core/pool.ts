@@ -148,6 +148,11 @@ export class Pool {
     return { members, full, excluded };
   }
 
+  /** Whether `member` may take the request, room aside: what is asked before anything is priced. */
+  couldTake(member: Member, request: RequestProfile, tried: readonly string[]): boolean {
+    return exclusionOf(member, request, tried) === undefined;
+  }
+
   #keep(endpoint: Endpoint): Member | undefined {
     const kept = this.#members.get(endpoint.id);
     if (kept?.endpoint.url !== endpoint.url) return undefined;

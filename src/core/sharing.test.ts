@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { mustBeRouted, routedNow } from "../../test/support/decisions.ts";
+import { reportBatches } from "../../test/support/engine-signals.ts";
 import { times } from "../../test/support/fleet.ts";
 import { RECENT_PREFILL_MS } from "./account.ts";
 import { Balancer } from "./balancer.ts";
@@ -13,7 +14,9 @@ const prefix = { hashes: [1, 2, 3, 4], tokensPerBlock: 64 };
 const cached = requestProfile({ promptTokens: 300, expectedOutputTokens: 10, prefix });
 
 function balancerOf(...ids: readonly string[]): Balancer {
-  return new Balancer({ endpoints: ids.map((id) => endpoint({ id })) });
+  const balancer = new Balancer({ endpoints: ids.map((id) => endpoint({ id })) });
+  reportBatches(balancer);
+  return balancer;
 }
 
 /** Sends at once, whatever waits. */

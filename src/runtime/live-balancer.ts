@@ -76,7 +76,9 @@ export class LiveBalancer {
 
   /** Gives up a held request: its holder is not told any more. After its release it does nothing. */
   leave(ticket: Ticket, nowMs: number): void {
-    this.#passOn(this.#balancer.leave(ticket, nowMs), nowMs);
+    const releases = this.#balancer.leave(ticket, nowMs);
+    ticket.holder = undefined;
+    this.#passOn(releases, nowMs);
   }
 
   firstToken(lease: Lease, nowMs: number): void {
@@ -106,8 +108,12 @@ export class LiveBalancer {
   }
 
   #passOn(releases: readonly Release[], nowMs: number): void {
-    // `decide` is the only one to make tickets, and gave each its holder.
-    for (const { ticket, decision } of releases) (ticket.holder as TicketHolder).released(decision);
+    for (const { ticket, decision } of releases) {
+      // `decide` is the only one to make tickets, and gave each its holder. A ticket that is done with keeps no body alive.
+      const holder = ticket.holder as TicketHolder;
+      ticket.holder = undefined;
+      holder.released(decision);
+    }
     this.#wakeInTime(nowMs);
   }
 

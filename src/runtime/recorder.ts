@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, fstatSync, openSync, readSync, type WriteStream } from "node:fs";
+import { closeSync, createWriteStream, fstatSync, ftruncateSync, openSync, readSync, type WriteStream } from "node:fs";
 import type { RecordingConfig } from "../config/index.ts";
 import {
   type RecordingHeader,
@@ -126,6 +126,9 @@ const SESSION_DIGITS = 16;
 /** A header has about a hundred bytes. */
 const MAX_HEADER_BYTES = 1024;
 
+/** Longer than any line: one of a prompt of a million tokens has 300 kB. */
+const MAX_TAIL_BYTES = 2 * 1024 * 1024;
+
 interface OpenRecording {
   readonly fd: number;
   /** What it holds already. */
@@ -137,16 +140,29 @@ interface OpenRecording {
 function open(file: string): OpenRecording {
   let fd: number;
   try {
-    fd = openSync(file, "a+");
+    // Block hashes confirm a prompt that somebody knows: for the owner's eyes only.
+    fd = openSync(file, "a+", 0o600);
   } catch (error) {
     throw new RecordingError(`cannot record to ${file}: ${(error as NodeJS.ErrnoException).code}`);
   }
   const bytes = fstatSync(fd).size;
   if (bytes === 0) return { fd, bytes, startedAtMs: undefined };
   const startedAtMs = headerOf(fd)?.startedAt;
-  if (startedAtMs !== undefined) return { fd, bytes, startedAtMs };
+  if (startedAtMs !== undefined) return { fd, bytes: wholeLinesOf(fd, bytes), startedAtMs };
   closeSync(fd);
   throw new RecordingError(`cannot record to ${file}: it holds something that is no recording of a balancer`);
+}
+
+/** Cuts off a last line that a crash left half written, or the next would be lost with it. Returns the size. */
+function wholeLinesOf(fd: number, bytes: number): number {
+  const tail = Buffer.alloc(Math.min(bytes, MAX_TAIL_BYTES));
+  readSync(fd, tail, 0, tail.length, bytes - tail.length);
+  const end = bytes - tail.length + tail.lastIndexOf("\n") + 1;
+  if (end < bytes && tail.includes("\n")) {
+    ftruncateSync(fd, end);
+    return end;
+  }
+  return bytes;
 }
 
 /** Undefined: the file does not begin with one. */

@@ -12,6 +12,7 @@ import {
   type Ticket,
 } from "../../src/core/index.ts";
 import { mustBeRouted } from "./decisions.ts";
+import { reportBatches } from "./engine-signals.ts";
 import { Script } from "./scripted-policy.ts";
 
 export const COMPLETED: Outcome = { kind: "completed" };
@@ -23,6 +24,7 @@ export class Desk {
 
   constructor(ids: readonly string[], options: Omit<BalancerOptions, "endpoints">) {
     this.balancer = new Balancer({ ...options, endpoints: ids.map((id) => endpoint({ id })) });
+    reportBatches(this.balancer);
   }
 
   member(id: string): Member {

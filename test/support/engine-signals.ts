@@ -1,4 +1,4 @@
-import type { EngineSignals } from "../../src/core/index.ts";
+import type { Balancer, EngineSignals } from "../../src/core/index.ts";
 
 /** What an engine reports that says no more than `known`. */
 export function engineSignals(known: Partial<EngineSignals> = {}): EngineSignals {
@@ -17,4 +17,12 @@ export function engineSignals(known: Partial<EngineSignals> = {}): EngineSignals
     preemptionsTotal: undefined,
     ...known,
   };
+}
+
+/** Every endpoint tells of its batch, as engines do that serve in turn. */
+export function reportBatches(balancer: Balancer, nowMs = 0): void {
+  for (const { endpoint } of balancer.members) {
+    const signals = engineSignals({ observedAtMs: nowMs, runningRequests: 0 });
+    balancer.observe({ kind: "signals", endpointId: endpoint.id, signals }, nowMs);
+  }
 }

@@ -12,6 +12,7 @@ import {
   type RequestProfile,
   ReuseOdds,
 } from "../../src/core/index.ts";
+import { engineSignals } from "./engine-signals.ts";
 
 /** What a test says of an endpoint: its facts, and any of them may be left out. */
 export type FleetEndpoint = Pick<Endpoint, "id"> & Partial<Endpoint>;
@@ -23,6 +24,11 @@ export class Fleet {
 
   constructor(endpoints: readonly [FleetEndpoint, ...FleetEndpoint[]]) {
     this.#pool.setEndpoints(endpoints.map(endpoint));
+  }
+
+  /** Every endpoint tells of its batch, as engines do that serve in turn. */
+  reportBatches(): void {
+    for (const member of this.#pool.members) member.signals = engineSignals({ runningRequests: 0 });
   }
 
   get candidates(): Candidates {

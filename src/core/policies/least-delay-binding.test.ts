@@ -12,6 +12,9 @@ import { leastDelayBinding } from "./least-delay-binding.ts";
 
 const binding = leastDelayBinding(100);
 
+/** Of an engine that tells of its batch: it serves in turn. */
+const BATCHING = { runningRequests: 0 };
+
 /** 21.1 ms of prefill by the prior. */
 const chat = requestProfile({ promptTokens: 1000, expectedOutputTokens: 100 });
 const CHAT_PREFILL_MS = 0.0207 * 1000 + 0.79e-6 * 500_000;
@@ -38,10 +41,20 @@ function ofOthers(count: number) {
 
 function fleetOf(facts: Omit<FleetEndpoint, "id"> = {}) {
   const fleet = new Fleet([{ id: "a", ...facts }]);
+  fleet.reportBatches();
   return { fleet, a: fleet.candidate("a") };
 }
 
 describe("an endpoint can begin on a request", () => {
+  it("at once where nothing tells that requests are served in turn, or where nothing is generated", () => {
+    const account = waitingChats(50);
+    const silent = candidate({ id: "a", account });
+    const batching = candidate({ id: "a", account, signals: BATCHING });
+    const embedding = requestProfile({ promptTokens: 1000, output: fixedOutput(0) });
+    expect([silent, batching].map((at) => binding.canBegin(chat, at, 0))).toEqual([true, false]);
+    expect(binding.canBegin(embedding, batching, 0)).toBe(true);
+  });
+
   it("of any length when no prefill waits there, however much runs", () => {
     const { fleet, a } = fleetOf();
     times(50, () => fleet.run("a", chat));
@@ -68,7 +81,11 @@ describe("an endpoint can begin on a request", () => {
   });
 
   it("after the time that takes what other balancers told, whose first tokens are not seen", () => {
-    const a = candidate({ id: "a", account: { ...waitingChats(5), ...ofOthers(5), prefillSinceMs: 1000 } });
+    const a = candidate({
+      id: "a",
+      signals: BATCHING,
+      account: { ...waitingChats(5), ...ofOthers(5), prefillSinceMs: 1000 },
+    });
     const beginsAtMs = 1000 + 5 * CHAT_PREFILL_MS - (100 - CHAT_PREFILL_MS);
     expect(binding.canBegin(chat, a, 1000)).toBe(false);
     expect(binding.canBegin(chat, a, beginsAtMs - 0.01)).toBe(false);
@@ -81,7 +98,7 @@ describe("an endpoint can begin on a request", () => {
   it("while its own part of what waits there leaves room, when that of other balancers is over", () => {
     const begins = (own: number, others: number) => {
       const account = { ...waitingChats(own + others), ...ofOthers(others), prefillSinceMs: 0 };
-      return binding.canBegin(chat, candidate({ id: "a", account }), 60_000);
+      return binding.canBegin(chat, candidate({ id: "a", signals: BATCHING, account }), 60_000);
     };
     expect([begins(3, 2), begins(3, 50), begins(4, 2), begins(4, 50)]).toEqual([true, true, false, false]);
   });

@@ -19,7 +19,7 @@ export function leastDelayBinding(maxPrefillMs: number): LateBinding {
     fits,
     canBegin(request, candidate, nowMs) {
       if (!fits(request, candidate)) return false;
-      if (candidate.account.waitingRequests === 0) return true;
+      if (!isServedInTurn(request, candidate)) return true;
       const waitingMs = unfinishedPrefillMs(candidate, candidate.speed.coefficients, nowMs);
       return waitingMs <= 0 || waitingMs + ownPrefillMs(request, candidate) <= maxPrefillMs;
     },
@@ -35,6 +35,15 @@ function fits({ promptTokens, output }: RequestProfile, candidate: Candidate): b
   if (account.requests === 0) return true;
   if (account.requests >= (signals?.maxRunningRequests ?? Number.POSITIVE_INFINITY)) return false;
   return missingKvTokens(candidate, promptTokens, output.meanTokens) <= 0;
+}
+
+/**
+ * Whether the request would wait for the prefill of those before it. Only an engine that tells of its batch is known to
+ * have one: what stands between the balancer and a hosted model may serve all at once, and its time to a first token
+ * says nothing of work. A request that generates nothing shows no first token, so that its turn cannot be told.
+ */
+function isServedInTurn({ output }: RequestProfile, { account, signals }: Candidate): boolean {
+  return account.waitingRequests > 0 && output.meanTokens > 0 && signals?.runningRequests !== undefined;
 }
 
 function ownPrefillMs(request: RequestProfile, candidate: Candidate): number {

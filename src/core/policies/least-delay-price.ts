@@ -59,6 +59,10 @@ const FUTURE_STALL_WEIGHT = 0.6;
 /** Share of an endpoint's time that prefill is believed to take at most: beyond, the rate says nothing any more. */
 const MAX_PREFILL_SHARE = 0.8;
 
+/** A prefill that takes so many times as long as it should, and this much more, is one that does not move. */
+const LATE_PREFILL = 3;
+const STALL_MS = 1_000;
+
 /** A prefill that is overdue is believed to be nearly done, never done. */
 const MAX_PREFILL_PROGRESS = 0.9;
 
@@ -115,7 +119,10 @@ function backlogMs({ account }: Candidate, engine: EngineCoefficients, nowMs: nu
   // Of what others sent the end is not seen: in time all of it is believed to be done.
   const mostDoneMs = MAX_PREFILL_PROGRESS * oldestMs + othersPrefillMs(account, engine);
   const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
-  return waitingMs - Math.min(nowMs - account.prefillSinceMs, mostDoneMs);
+  const sinceMs = nowMs - account.prefillSinceMs;
+  // An engine that does not move for long may not move for as long again; what others sent moves unseen.
+  const stalledMs = oldest === undefined ? 0 : Math.max(0, sinceMs - LATE_PREFILL * mostDoneMs - STALL_MS);
+  return waitingMs - Math.min(sinceMs, mostDoneMs) + stalledMs;
 }
 
 /**

@@ -50,7 +50,16 @@ describe("least_delay", () => {
     fleet.send("a", chat, 0);
     const wait = (nowMs: number) => termsOf(fleet, "a", chat, nowMs).firstToken as number;
     expect(wait(0) - wait(10)).toBeCloseTo(10);
-    expect(wait(0) - wait(60_000)).toBeCloseTo(0.9 * CHAT_PREFILL_MS);
+    expect(wait(0) - wait(500)).toBeCloseTo(0.9 * CHAT_PREFILL_MS);
+  });
+
+  it("takes an endpoint whose prefill does not move for one that will not move for as long again", () => {
+    const fleet = new Fleet([{ id: "a" }]);
+    fleet.send("a", chat, 0);
+    const wait = (nowMs: number) => termsOf(fleet, "a", chat, nowMs).firstToken as number;
+    const patienceMs = 3 * 0.9 * CHAT_PREFILL_MS + 1000;
+    expect(wait(patienceMs)).toBeCloseTo(wait(500));
+    expect(wait(patienceMs + 5000) - wait(500)).toBeCloseTo(5000);
   });
 
   it("counts what other balancers told as done when there was time for it, all of it", () => {
@@ -66,7 +75,7 @@ describe("least_delay", () => {
         oldestWaiting: own === 0 ? undefined : costOf(chat, 0),
       };
       const wait = (nowMs: number) => termsAt({ id: "a", account }, chat, nowMs).firstToken as number;
-      return [10, 60_000].map((nowMs) => wait(0) - wait(nowMs));
+      return [10, 500].map((nowMs) => wait(0) - wait(nowMs));
     };
     const [soon, late] = waits(0, 2);
     expect(soon).toBeCloseTo(10);
