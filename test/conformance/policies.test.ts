@@ -4,18 +4,17 @@ import { z } from "zod";
 import {
   type Balancer,
   createBalancer,
-  DEFAULT_HOLDING_LIMITS,
   type Decision,
   endpoint,
   type Lease,
   type PolicyDefinition,
-  PrefixHasher,
   policyDefinitions,
   type Release,
   type RequestProfile,
   requestProfile,
   seededRandom,
 } from "../../src/core/index.ts";
+import { anyFleet, anyRequest, fleetIn, mixedFleet, request, snapshot } from "../support/any-fleet.ts";
 import { mustBeRouted, routedNow } from "../support/decisions.ts";
 import { Fleet, type FleetEndpoint, nonEmpty, tally, times } from "../support/fleet.ts";
 import { policyContext } from "../support/policy-context.ts";
@@ -39,8 +38,6 @@ const IGNORES_BURSTS: Readonly<Record<string, string>> = {
 
 /** Policies that place a session by its key. */
 const HASHES_SESSIONS = ["session_affinity"];
-
-const request = requestProfile({ promptTokens: 200, expectedOutputTokens: 100 });
 
 describe.each(policyDefinitions.map((definition) => [definition.name, definition] as const))(
   "%s",
@@ -233,51 +230,6 @@ describe.each(policyDefinitions.map((definition) => [definition.name, definition
       });
     });
 
-    const { lateBinding } = policy();
-    if (lateBinding !== undefined) {
-      describe("late binding", () => {
-        it("lets an idle endpoint begin on anything", () => {
-          fc.assert(
-            fc.property(anyFleet, anyRequest, fc.nat(), (states, asked, nowMs) => {
-              const { candidates } = fleetIn(states.map((state) => ({ ...state, running: 0, waiting: 0 })));
-              for (const candidate of candidates) expect(lateBinding.canBegin(asked, candidate, nowMs)).toBe(true);
-            }),
-            { seed: 1, numRuns: 200 },
-          );
-        });
-
-        it("lets an endpoint begin only on what it has memory for, and changes nothing by it", () => {
-          fc.assert(
-            fc.property(anyFleet, anyRequest, fc.nat(), (states, asked, nowMs) => {
-              const fleet = fleetIn(states);
-              const before = snapshot(fleet);
-              for (const candidate of fleet.candidates) {
-                if (lateBinding.canBegin(asked, candidate, nowMs))
-                  expect(lateBinding.fits(asked, candidate)).toBe(true);
-              }
-              expect(snapshot(fleet)).toEqual(before);
-            }),
-            { seed: 1, numRuns: 200 },
-          );
-        });
-
-        it("lets nobody overtake an equal that came before it, nor hold one back for ever", () => {
-          fc.assert(
-            fc.property(anyFleet, anyRequest, fc.nat(), fc.nat(), (states, asked, arrivedAtMs, laterMs) => {
-              for (const candidate of fleetIn(states).candidates) {
-                const key = lateBinding.holdKey(asked, candidate, arrivedAtMs);
-                expect(key).toSatisfy(Number.isFinite);
-                expect(key).toBeGreaterThanOrEqual(arrivedAtMs);
-                expect(lateBinding.holdKey(asked, candidate, arrivedAtMs + laterMs)).toBeGreaterThanOrEqual(key);
-                expect(key - arrivedAtMs).toBeLessThanOrEqual(DEFAULT_HOLDING_LIMITS.maxWaitMs);
-              }
-            }),
-            { seed: 1, numRuns: 200 },
-          );
-        });
-      });
-    }
-
     if (!HASHES_SESSIONS.includes(name)) return;
     describe("sessions", () => {
       const keys = times(1000, (index) => `conversation-${index}`);
@@ -328,64 +280,6 @@ interface OptionSchema {
 function optionsOf(definition: PolicyDefinition): Record<string, OptionSchema> {
   const schema = z.toJSONSchema(definition.options) as { readonly properties?: Record<string, OptionSchema> };
   return schema.properties ?? {};
-}
-
-/** One endpoint and what is in flight on it. */
-interface EndpointState extends FleetEndpoint {
-  readonly running: number;
-  readonly waiting: number;
-}
-
-const anyRequest: fc.Arbitrary<RequestProfile> = fc
-  .record({
-    promptTokens: fc.constantFrom(0, 1, 200, 9000, 2_000_000),
-    expectedOutputTokens: fc.constantFrom(0, 1, 300, 2_000_000),
-    sessionKey: fc.option(fc.string({ minLength: 1 }), { nil: undefined }),
-    text: fc.option(fc.constantFrom("short", "once upon a time ".repeat(100)), { nil: undefined }),
-  })
-  .map(({ text, ...known }) => requestProfile({ ...known, prefix: text === undefined ? undefined : prefixOf(text) }));
-
-const anyFleet: fc.Arbitrary<EndpointState[]> = fc.array(
-  fc.record({
-    id: fc.constant(""),
-    weight: fc.constantFrom(1e-300, 0.1, 1, 7, 1e308),
-    tokensPerSecond: fc.constantFrom(undefined, 1, 3600, 1e9),
-    kvCapacityTokens: fc.constantFrom(undefined, 1000, 467_000),
-    running: fc.nat({ max: 20 }),
-    waiting: fc.nat({ max: 5 }),
-  }),
-  { minLength: 1, maxLength: 8 },
-);
-
-function fleetIn(states: readonly EndpointState[]): Fleet {
-  const named = states.map((state, index) => ({ ...state, id: `e${index}` }));
-  const fleet = new Fleet(nonEmpty(named));
-  const cached = { ...request, prefix: prefixOf("once upon a time ".repeat(100)) };
-  for (const { id, running, waiting } of named) {
-    times(running, (index) => fleet.run(id, index % 2 === 0 ? cached : request, 10 * index));
-    times(waiting, (index) => fleet.send(id, request, 1000 + index));
-  }
-  return fleet;
-}
-
-function mixedFleet(): Fleet {
-  return fleetIn([
-    { id: "", running: 3, waiting: 0 },
-    { id: "", running: 1, waiting: 1, weight: 2 },
-    { id: "", running: 1, waiting: 1, weight: 2 },
-    { id: "", running: 9, waiting: 2, tokensPerSecond: 9000 },
-    { id: "", running: 0, waiting: 4, kvCapacityTokens: 20_000 },
-  ]);
-}
-
-function prefixOf(text: string): RequestProfile["prefix"] {
-  const hasher = new PrefixHasher(["model"]);
-  hasher.update(text);
-  return hasher.finish(200);
-}
-
-function snapshot(fleet: Fleet): unknown {
-  return fleet.candidates.map(({ account, speed }) => ({ ...account, samples: speed.samples }));
 }
 
 function balancerOf(policy: string, endpoints: readonly [FleetEndpoint, ...FleetEndpoint[]], seed = 1): Balancer {
