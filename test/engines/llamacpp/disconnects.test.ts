@@ -46,12 +46,14 @@ describe("a client that leaves", () => {
     expect(await decodes()).toBe(before.decodes);
   });
 
-  it("while its request waits for a slot is forgotten at once, and by the engine when a slot comes free", async () => {
+  it("while its request is held until a slot is free is forgotten at once, and never reaches an engine", async () => {
+    const held = () => fleet.serve.metric("endpoint_held_requests");
     const streams = await Promise.all(Array.from({ length: SLOTS }, () => startEndlessStream(fleet.serve.url)));
     const waiting = post({ ...ENDLESS_CHAT, stream: true });
-    await expect.poll(deferred).toBe(1);
+    await expect.poll(held).toBe(1);
     waiting.abort();
     await expect.poll(() => fleet.serve.metric("requests_in_flight")).toBe(SLOTS);
+    expect([await held(), await deferred()]).toEqual([0, 0]);
     for (const stream of streams) stream.abort();
     await expectAllFreed();
   });
