@@ -32,6 +32,21 @@ export class HashSlots {
     }
   }
 
+  /**
+   * How many of the first `count` hashes of a chain have slots. Logarithmic, where whoever holds a link holds all before
+   * it.
+   */
+  leadOf(chain: readonly number[], count: number): number {
+    let held = 0;
+    let missing = count;
+    while (held < missing) {
+      const middle = (held + missing) >>> 1;
+      if (this.slotOf(chain[middle] as number) < 0) missing = middle;
+      else held = middle + 1;
+    }
+    return held;
+  }
+
   hashAt(slot: number): number {
     return this.#hashes[slot] as number;
   }

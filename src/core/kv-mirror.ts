@@ -68,7 +68,7 @@ export class KvMirror {
 
   /** Prompt tokens that match from the start. Logarithmic in the prompt: what holds a block holds all before it. */
   matchedTokens(prefix: Prefix): number {
-    return Math.floor(this.#matchedBlocks(prefix.hashes, prefix.hashes.length) * prefix.tokensPerBlock);
+    return Math.floor(this.#slots.leadOf(prefix.hashes, prefix.hashes.length) * prefix.tokensPerBlock);
   }
 
   /** A request is sent there: its blocks stay until `leave`. */
@@ -144,17 +144,6 @@ export class KvMirror {
 
   get #cacheTokens(): number {
     return this.#capacityTokens ?? DEFAULT_CAPACITY_TOKENS;
-  }
-
-  #matchedBlocks(hashes: readonly number[], blocks: number): number {
-    let held = 0;
-    let missing = blocks;
-    while (held < missing) {
-      const middle = (held + missing) >>> 1;
-      if (this.#slots.slotOf(hashes[middle] as number) === NONE) missing = middle;
-      else held = middle + 1;
-    }
-    return held;
   }
 
   #use(slot: number, weight: number, nowMs: number): void {

@@ -42,16 +42,8 @@ export class PrefixIndex {
   }
 
   /** Prompt tokens that match from the start. Logarithmic in the prompt: what holds a block holds all before it. */
-  matchedTokens(prefix: Prefix): number {
-    const { hashes } = prefix;
-    let held = 0;
-    let missing = hashes.length;
-    while (held < missing) {
-      const middle = (held + missing) >>> 1;
-      if (this.#slots.slotOf(hashes[middle] as number) === NONE) missing = middle;
-      else held = middle + 1;
-    }
-    return Math.floor(held * prefix.tokensPerBlock);
+  matchedTokens({ hashes, tokensPerBlock }: Prefix): number {
+    return Math.floor(this.#slots.leadOf(hashes, hashes.length) * tokensPerBlock);
   }
 
   /** The prompt was sent there. Of one longer than the capacity, the start is kept. */
