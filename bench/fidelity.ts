@@ -13,6 +13,7 @@ import { SCENARIOS, type ScenarioSource } from "./fidelity/scenarios.ts";
 import { faultsOf } from "./fidelity/verdict.ts";
 import { host } from "./support/host.ts";
 import { ROOT } from "./support/install.ts";
+import { positive } from "./support/positive.ts";
 
 const { values } = parseArgs({
   options: {
@@ -57,12 +58,6 @@ function find(name: string): ScenarioSource {
   const found = SCENARIOS.find((scenario) => scenario.name === name);
   if (found !== undefined) return found;
   throw new Error(`--scenarios ${name}: there are ${SCENARIOS.map((scenario) => scenario.name).join(", ")}`);
-}
-
-function positive(option: string, text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new Error(`--${option} ${text}: expected a number above 0`);
-  return value;
 }
 
 try {

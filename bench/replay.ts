@@ -7,6 +7,7 @@ import { type ReplayResult, replayText } from "./replay/report.ts";
 import { type PolicyResult, PROFILE, type ReplayPlan, replayPolicy, SPEEDS } from "./replay/run.ts";
 import { host } from "./support/host.ts";
 import { ROOT } from "./support/install.ts";
+import { positive } from "./support/positive.ts";
 import { readTrace } from "./support/read-trace.ts";
 
 /** Beside the repository, never in it. */
@@ -58,12 +59,6 @@ async function replayAll(plan: ReplayPlan): Promise<PolicyResult[]> {
 function policyNames(): string[] {
   if (values.policies === "all") return policyDefinitions.map(({ name }) => name);
   return values.policies.split(",").map((name) => findPolicy(name).name);
-}
-
-function positive(option: string, text: string): number {
-  const value = Number(text);
-  if (!(value > 0)) throw new Error(`--${option} ${text}: expected a number above 0`);
-  return value;
 }
 
 try {

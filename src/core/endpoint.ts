@@ -46,3 +46,21 @@ export interface EngineSignals {
   readonly prefixQueryTokensTotal: number | undefined;
   readonly preemptionsTotal: number | undefined;
 }
+
+/** What is known of an engine that reports nothing. */
+export function unknownSignals(observedAtMs: number): EngineSignals {
+  return {
+    observedAtMs,
+    runningRequests: undefined,
+    waitingRequests: undefined,
+    maxRunningRequests: undefined,
+    kvUsedRatio: undefined,
+    kvCapacityTokens: undefined,
+    kvBlockTokens: undefined,
+    promptTokensTotal: undefined,
+    generatedTokensTotal: undefined,
+    prefixHitTokensTotal: undefined,
+    prefixQueryTokensTotal: undefined,
+    preemptionsTotal: undefined,
+  };
+}

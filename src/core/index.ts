@@ -13,7 +13,7 @@ export type {
   Release,
   Routed,
 } from "./decision.ts";
-export { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
+export { type Endpoint, type EngineSignals, endpoint, unknownSignals } from "./endpoint.ts";
 export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
 export { type DecodeStretch, EngineSpeed, type PrefillBatch } from "./engine-speed.ts";

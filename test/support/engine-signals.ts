@@ -1,22 +1,8 @@
-import type { Balancer, EngineSignals } from "../../src/core/index.ts";
+import { type Balancer, type EngineSignals, unknownSignals } from "../../src/core/index.ts";
 
 /** What an engine reports that says no more than `known`. */
 export function engineSignals(known: Partial<EngineSignals> = {}): EngineSignals {
-  return {
-    observedAtMs: 0,
-    runningRequests: undefined,
-    waitingRequests: undefined,
-    maxRunningRequests: undefined,
-    kvUsedRatio: undefined,
-    kvCapacityTokens: undefined,
-    kvBlockTokens: undefined,
-    promptTokensTotal: undefined,
-    generatedTokensTotal: undefined,
-    prefixHitTokensTotal: undefined,
-    prefixQueryTokensTotal: undefined,
-    preemptionsTotal: undefined,
-    ...known,
-  };
+  return { ...unknownSignals(0), ...known };
 }
 
 /** Every endpoint tells of its batch, as engines do that serve in turn. */
