@@ -8,7 +8,7 @@ export default defineConfig({
     testTimeout: 20_000,
     coverage: {
       provider: "v8",
-      include: ["src/core/**/*.ts"],
+      include: ["src/core/**/*.ts", "src/admission/**/*.ts"],
       exclude: ["src/**/*.test.ts"],
       thresholds: { lines: 100 },
     },

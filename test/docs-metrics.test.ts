@@ -6,7 +6,8 @@ import { testConfig } from "./support/test-config.ts";
 
 describe("docs/metrics.md", () => {
   it("lists exactly the metrics there are, with their types and labels", async () => {
-    const { registry } = new GatewayMetrics(new Runtime(testConfig(["http://127.0.0.1:1"])));
+    const runtime = new Runtime(testConfig(["http://127.0.0.1:1"]));
+    const { registry } = new GatewayMetrics(runtime, { openConnections: () => 0 }, { usedBytes: 0 });
     const existing = registry.getMetricsAsArray().map((metric) => {
       // prom-client keeps what a metric was declared with on the object, but types only a part of it.
       const { name, type, labelNames } = metric as unknown as { name: string; type: string; labelNames: string[] };

@@ -1,5 +1,12 @@
 import { Command } from "commander";
-import { type Config, formatListenAddress, type PoolConfig, type Problem } from "../config/index.ts";
+import {
+  type Config,
+  type DiscoverySource,
+  formatListenAddress,
+  type KeyHash,
+  type PoolConfig,
+  type Problem,
+} from "../config/index.ts";
 import { addConfigOptions, readConfigOptions } from "./config-options.ts";
 import { EXIT, formatTable, reportProblems } from "./report.ts";
 import type { Terminal } from "./terminal.ts";
@@ -38,20 +45,36 @@ Exit code: 0 when the configuration is right, 1 when it is not.`;
 function jsonReport(problems: readonly Problem[], config: Config | undefined): object {
   if (config === undefined) return { ok: false, problems };
   const pools = config.pools.map((pool) => ({ ...pool, aliases: Object.fromEntries(pool.aliases) }));
-  return { ok: true, config: { ...config, pools } };
+  const { keys, adminKeys } = config;
+  return { ok: true, config: { ...config, pools, keys: keys.map(inHex), adminKeys: adminKeys.map(inHex) } };
+}
+
+function inHex<Key extends KeyHash>(key: Key): object {
+  return { ...key, sha256: key.sha256.toString("hex") };
 }
 
 function summary(config: Config): string {
-  const { listen, admin, pools } = config;
+  const { listen, tls, admin, keys, adminKeys, pools } = config;
   const lines = [
     "The configuration is right.\n",
-    `listen  ${formatListenAddress(listen)}`,
-    `admin   ${admin === undefined ? "off" : formatListenAddress(admin)}`,
+    `listen  ${formatListenAddress(listen)}${tls === undefined ? "" : " (TLS)"}`,
+    `admin   ${admin === undefined ? "off" : formatListenAddress(admin)}, ${keysSummary(adminKeys, "whoever can connect")}`,
+    `keys    ${keysSummary(keys, "none: everyone may send, and credentials are passed on")}`,
   ];
   return `${lines.join("\n")}\n${pools.map(poolSummary).join("")}`;
 }
 
-function poolSummary({ name, policy, models, aliases, endpoints }: PoolConfig): string {
+function keysSummary(keys: readonly KeyHash[], none: string): string {
+  return keys.length === 0 ? none : keys.map(({ id }) => id).join(", ");
+}
+
+function discoverySummary(source: DiscoverySource): string {
+  if (source.kind === "file") return `  found   in ${source.path}\n`;
+  const { scheme, host, port, basePath, intervalMs } = source;
+  return `  found   at ${scheme}://${host}:${port}${basePath}, every ${intervalMs / 1000} s\n`;
+}
+
+function poolSummary({ name, policy, models, aliases, endpoints, discovery }: PoolConfig): string {
   const options = Object.entries(policy.options as object).map(([key, value]) => `${key}: ${value}`);
   const rows = endpoints.map((one) => [
     `  ${one.id}`,
@@ -65,6 +88,7 @@ function poolSummary({ name, policy, models, aliases, endpoints }: PoolConfig): 
     `  policy  ${policy.name}${options.length > 0 ? ` (${options.join(", ")})` : ""}\n`,
     `  models  ${models?.join(", ") ?? "those the endpoints report"}\n`,
     ...[...aliases].map(([alias, model]) => `  alias   ${alias} -> ${model}\n`),
-    formatTable(["  endpoint", "url", "engine", "weight", "key"], rows),
+    ...discovery.map(discoverySummary),
+    endpoints.length === 0 ? "" : formatTable(["  endpoint", "url", "engine", "weight", "key"], rows),
   ].join("");
 }

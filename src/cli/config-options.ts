@@ -25,7 +25,11 @@ export function addConfigOptions(command: Command, wanted: (setting: Setting) =>
 
 /** The configuration that was asked for by file, variables and flags. */
 export function readConfigOptions(command: Command, terminal: Terminal): Checked<Config> {
+  return loadConfig(configFile(command, terminal), terminal.environment, givenFlags(command, settings));
+}
+
+/** The file that was asked for; undefined: none. */
+export function configFile(command: Command, { environment }: Terminal): string | undefined {
   const { config } = command.opts<{ readonly config?: string }>();
-  const { environment } = terminal;
-  return loadConfig(config ?? (environment[CONFIG_VARIABLE] || undefined), environment, givenFlags(command, settings));
+  return config ?? (environment[CONFIG_VARIABLE] || undefined);
 }

@@ -1,13 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { Command } from "commander";
 import type { Config } from "../config/index.ts";
-import {
-  createSessionKeyReader,
-  DEFAULT_SESSION_KEY_SOURCES,
-  type ExplainAnswer,
-  type ExplainQuestion,
-  explainRequest,
-} from "../gateway/index.ts";
+import { Access, type ExplainAnswer, type ExplainQuestion, explainRequest, senderReaders } from "../gateway/index.ts";
 import { createLog, Runtime } from "../runtime/index.ts";
 import { askBalancer } from "./ask-balancer.ts";
 import { addConfigOptions, readConfigOptions } from "./config-options.ts";
@@ -16,7 +10,13 @@ import { EXIT, reportProblems } from "./report.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** What bears on a choice; addresses, limits and logs do not. */
-const EXPLAINED_FLAGS: ReadonlySet<string> = new Set(["--endpoint", "--model", "--policy", "--session-key"]);
+const EXPLAINED_FLAGS: ReadonlySet<string> = new Set([
+  "--endpoint",
+  "--model",
+  "--policy",
+  "--session-key",
+  "--tenant-key",
+]);
 
 interface ExplainOptions {
   readonly admin?: string;
@@ -60,7 +60,8 @@ async function explain(command: Command, file: string | undefined, terminal: Ter
   const body = await readBody(file, terminal);
   if (body === undefined) command.error(`error: cannot read ${file}`, { exitCode: EXIT.usage });
   const question = { path, headers, body: Buffer.from(body) };
-  const answer = config === undefined ? await askBalancer(admin ?? "", question) : explainIdle(config.value, question);
+  const answer =
+    config === undefined ? await askBalancer(admin ?? "", question, terminal) : explainIdle(config.value, question);
   if (typeof answer === "string") {
     terminal.writeError(`error: ${answer}\n`);
     return EXIT.failed;
@@ -72,8 +73,8 @@ async function explain(command: Command, file: string | undefined, terminal: Ter
 /** The answer of a balancer that has just started: its endpoints are idle, nothing is learned. */
 function explainIdle(config: Config, question: ExplainQuestion): ExplainAnswer | string {
   const runtime = new Runtime(config, { log: createLog({ level: "silent", format: "json" }) });
-  const sessionKeys = createSessionKeyReader(config.sessionKey ?? DEFAULT_SESSION_KEY_SOURCES);
-  return explainRequest(runtime, sessionKeys, question);
+  const access = new Access(config.keys, runtime.clock);
+  return explainRequest({ runtime, access, senders: senderReaders(config) }, question);
 }
 
 /** Undefined: there is no such file, or it may not be read. */

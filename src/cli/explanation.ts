@@ -6,11 +6,13 @@ import { formatTable } from "./report.ts";
 export function formatExplanation(answer: ExplainAnswer): string {
   const { pool, model, profile, policy, chosen, wouldHold, reason } = answer;
   const session = profile.sessionKey === undefined ? "no session" : `session ${profile.sessionKey}`;
+  const tenant = profile.tenant === undefined ? "" : `, tenant ${profile.tenant}`;
+  const priority = profile.priority === "normal" ? "" : `, ${profile.priority} priority`;
   const verdict = chosen === undefined ? "no endpoint" : chosen;
   return [
     `model    ${model || "(none named)"}, pool ${pool}\n`,
     `request  ${profile.promptTokens} prompt tokens, ${Math.round(profile.expectedOutputTokens)} output tokens expected, `,
-    `${profile.isStreaming ? "streamed" : "not streamed"}, ${session}\n`,
+    `${profile.isStreaming ? "streamed" : "not streamed"}, ${session}${tenant}${priority}\n`,
     `policy   ${policy}; score: ${findPolicy(policy).score}\n\n`,
     answer.considered.length > 0 ? candidateTable(answer) : "",
     ...answer.excluded.map(({ endpoint, why }) => `  ${endpoint} is no candidate: ${why.replaceAll("_", " ")}\n`),

@@ -29,6 +29,7 @@ async function evenkeel(args: readonly string[], { environment = {}, input = "" 
     },
     readInput: async () => input,
     untilStopped: async () => {},
+    onHangUp: () => {},
   });
   return { code, output, errors };
 }
@@ -94,7 +95,8 @@ policy: { name: token_aware, horizonSeconds: 30 }
       "The configuration is right.
 
       listen  127.0.0.1:8080
-      admin   127.0.0.1:9090
+      admin   127.0.0.1:9090, whoever can connect
+      keys    none: everyone may send, and credentials are passed on
 
       pool default
         policy  token_aware (prefillWeight: 0.1, decodeWeight: 1, line: 0.95, horizonSeconds: 30)

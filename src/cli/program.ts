@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { checkCommand } from "./check.ts";
 import { demoCommand } from "./demo/command.ts";
+import { endpointsCommand } from "./endpoints.ts";
 import { engineCommand } from "./engine.ts";
 import { explainCommand } from "./explain.ts";
+import { keyCommand } from "./key.ts";
 import { EXIT } from "./report.ts";
 import { serveCommand } from "./serve.ts";
 import { simulateCommand } from "./simulate/command.ts";
@@ -19,9 +21,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     .description("Load balancer for LLM inference: sends each request where it is done soonest.")
     .version(packageVersion(), "--version", "Print the version.")
     .addHelpText("after", EXAMPLES);
-  for (const create of [serveCommand, checkCommand, explainCommand, engineCommand, demoCommand, simulateCommand]) {
-    program.addCommand(create(terminal, done));
-  }
+  for (const create of COMMANDS) program.addCommand(create(terminal, done));
   for (const command of [program, ...program.commands]) adapt(command, terminal);
   try {
     await program.parseAsync(args, { from: "user" });
@@ -31,6 +31,17 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   }
   return code;
 }
+
+const COMMANDS = [
+  serveCommand,
+  checkCommand,
+  explainCommand,
+  endpointsCommand,
+  keyCommand,
+  engineCommand,
+  demoCommand,
+  simulateCommand,
+];
 
 const EXAMPLES = `
 Examples:

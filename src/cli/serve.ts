@@ -1,7 +1,8 @@
 import { Command } from "commander";
 import type { Config } from "../config/index.ts";
 import { startServer } from "../gateway/index.ts";
-import { addConfigOptions, readConfigOptions } from "./config-options.ts";
+import type { ConfigSource } from "../runtime/index.ts";
+import { addConfigOptions, configFile, readConfigOptions } from "./config-options.ts";
 import { EXIT, reportProblems } from "./report.ts";
 import { startFailure } from "./start-failure.ts";
 import type { Terminal } from "./terminal.ts";
@@ -14,8 +15,9 @@ export function serveCommand(terminal: Terminal, done: (code: number) => void): 
     .addHelpText("after", SERVE_EXAMPLES);
   addConfigOptions(command);
   command.action(async () => {
-    const checked = readConfigOptions(command, terminal);
-    if (checked.ok) return done(await serve(checked.value, terminal));
+    const source = { file: configFile(command, terminal), load: () => readConfigOptions(command, terminal) };
+    const checked = source.load();
+    if (checked.ok) return done(await serve(checked.value, source, terminal));
     reportProblems(checked.problems, terminal);
     done(EXIT.failed);
   });
@@ -30,13 +32,16 @@ Examples:
   evenkeel serve --endpoint http://10.0.0.7:8000 --endpoint http://10.0.0.8:8000
   evenkeel serve --config evenkeel.yaml --log-level debug
 
-SIGTERM or Ctrl-C lets running requests finish; a second one ends them.`;
+SIGTERM or Ctrl-C lets running requests finish; a second one ends them. With --config, SIGHUP and every change of the
+file put what it says into force without a restart.`;
 
-async function serve(config: Config, terminal: Terminal): Promise<number> {
+async function serve(config: Config, source: ConfigSource, terminal: Terminal): Promise<number> {
   const stopped = terminal.untilStopped();
-  let server: Awaited<ReturnType<typeof startServer>>;
+  let server: Awaited<ReturnType<typeof startServer>> | undefined;
+  // Without a file there is nothing to read again, and a closed terminal ends the process as it ends others.
+  if (source.file !== undefined) terminal.onHangUp(() => void server?.runtime.reloader.reload("signal"));
   try {
-    server = await startServer(config);
+    server = await startServer(config, { source });
   } catch (error) {
     terminal.writeError(`error: ${startFailure(error)}\n`);
     return EXIT.failed;

@@ -14,6 +14,8 @@ export interface Terminal {
   readInput(): Promise<string>;
   /** Resolves when the process is first asked to stop; from then on a second signal ends it at once. */
   untilStopped(): Promise<void>;
+  /** From now on SIGHUP, which would end the process, calls `listener` instead. */
+  onHangUp(listener: () => void): void;
 }
 
 /** Longer lines are hard to read. */
@@ -28,6 +30,7 @@ export function processTerminal(): Terminal {
     writeError: (output) => void process.stderr.write(output),
     readInput: () => text(process.stdin),
     untilStopped,
+    onHangUp: (listener) => void process.on("SIGHUP", listener),
   };
 }
 

@@ -14,6 +14,15 @@ export function crossCheck(settings: object, context: z.core.$RefinementCtx): vo
   const pools = draft.pools?.map((pool, index) => ({ ...pool, path: ["pools", index] })) ?? [{ ...draft, path: [] }];
   checkUnique(pools, "name", "a name no other pool has", report);
   for (const pool of pools) checkEndpoints(pool, report);
+  for (const [index, pool] of (draft.pools ?? []).entries()) {
+    const isEmpty = pool.endpoints?.length === 0 && pool.discovery?.length === 0;
+    if (isEmpty) report(["pools", index, "endpoints"], "at least one endpoint (or discovery)");
+  }
+  for (const list of ["keys", "adminKeys"] as const) {
+    const keys = (draft[list] ?? []).map((key, index) => ({ ...key, path: [list, index] }));
+    checkUnique(keys, "id", "an id of its own", report);
+    checkUnique(keys, "hash", "the hash of a key that no other entry has", report);
+  }
   checkModels(pools, report);
 }
 
@@ -34,10 +43,17 @@ const poolDraft = z.object({
   models: names,
   aliases: readable(z.map(z.string(), z.string())),
   endpoints: readable(z.array(endpointDraft)),
+  discovery: readable(z.array(z.unknown())),
 });
+/** A key that was read already: its hash stands where it was written. */
+const keyDraft = z
+  .object({ id: readable(z.string()), sha256: readable(z.instanceof(Buffer)) })
+  .transform(({ id, sha256 }) => ({ id, hash: sha256?.toString("hex") }));
 const settingsDraft = poolDraft.extend({
   listen: address,
   admin: address,
+  keys: readable(z.array(keyDraft)),
+  adminKeys: readable(z.array(keyDraft)),
   pools: readable(z.array(poolDraft.catch({}))),
 });
 
@@ -50,10 +66,12 @@ function checkAddresses({ listen, admin }: z.output<typeof settingsDraft>, repor
 
 function checkShorthand(settings: object, report: Report): void {
   if (!("pools" in settings)) {
-    if (!("endpoints" in settings)) report(["endpoints"], "at least one endpoint (or pools)");
+    if (!("endpoints" in settings || "discovery" in settings)) {
+      report(["endpoints"], "at least one endpoint (or discovery, or pools)");
+    }
     return;
   }
-  for (const key of ["endpoints", "models", "aliases"]) {
+  for (const key of ["endpoints", "discovery", "models", "aliases"]) {
     if (key in settings) report([key], "nothing here: it goes into a pool, as there are `pools`");
   }
 }

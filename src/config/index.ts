@@ -1,8 +1,14 @@
 export type {
+  ClientKey,
   Config,
+  DiscoverySource,
   EndpointConfig,
+  EndpointTls,
+  FailoverConfig,
   HealthConfig,
+  KeyHash,
   ListenAddress,
+  ListenerTls,
   LogConfig,
   PoolConfig,
   RecordingConfig,
@@ -13,6 +19,7 @@ export { configJsonSchema } from "./json-schema.ts";
 export { formatListenAddress } from "./listen-address.ts";
 export { loadConfig, readConfig } from "./load-config.ts";
 export { type Checked, formatProblem, type Problem } from "./problem.ts";
+export { readEndpoint, readEndpointList } from "./read-endpoints.ts";
 export { type Flags, readSettings } from "./read-settings.ts";
 export { configReference } from "./reference.ts";
 export { configSchema } from "./schema.ts";

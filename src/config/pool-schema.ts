@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { ENGINE_KINDS, type HoldingLimits } from "../core/index.ts";
-import type { EndpointConfig, PolicyConfig, PoolConfig } from "./config.ts";
+import type { DiscoverySource, EndpointConfig, PolicyConfig, PoolConfig } from "./config.ts";
+import { discoverySource } from "./discovery-schema.ts";
 import { type EndpointLocation, endpointUrl } from "./endpoint-url.ts";
 import { Secret } from "./secret.ts";
 import { poolHolding } from "./sections.ts";
+import { endpointTls } from "./tls-schema.ts";
 
 /** A pool as written: what it leaves out is what all pools have. */
 export interface WrittenPool extends Omit<PoolConfig, "policy" | "holding"> {
@@ -61,6 +63,12 @@ const endpointMapping = z.strictObject({
     .describe("Sent as bearer token in place of the client's; absent: the client's credentials pass through.")
     .meta({ value: "secret", secret: true }),
   models: z.array(modelName).min(1).optional().describe("Models it serves; absent: those it reports."),
+  maxRequests: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("Requests it has at a time at most; further ones go elsewhere or are held. Absent: no limit."),
+  tls: endpointTls.optional().describe("TLS towards it: `ca`, `cert` and `key` (paths), `serverName`, `insecure`."),
 });
 
 /** An endpoint: its URL alone, or a mapping. */
@@ -71,6 +79,9 @@ export const endpointEntry: z.ZodType<EndpointConfig> = z
   ])
   .meta({ value: "url" });
 
+/** Where a pool finds further endpoints. */
+export const discovery: z.ZodType<readonly DiscoverySource[]> = z.array(discoverySource);
+
 /** @param policy Schema of a policy, made from the table of policies. */
 export function poolMapping(policy: z.ZodType<PolicyConfig>): z.ZodType<WrittenPool> {
   return z
@@ -78,7 +89,10 @@ export function poolMapping(policy: z.ZodType<PolicyConfig>): z.ZodType<WrittenP
       name: text(POOL_NAME, "up to 64 of letters, digits and . _ -")
         .describe("Name in metrics and explanations, unique.")
         .meta({ value: "name" }),
-      endpoints: z.array(endpointEntry).min(1).describe("Its inference servers."),
+      endpoints: z.array(endpointEntry).default([]).describe("Its inference servers."),
+      discovery: discovery
+        .default([])
+        .describe("Where further ones are found: `file: path`, or `dns: name:port` with an `interval`."),
       models: z
         .array(modelName)
         .min(1)
@@ -95,7 +109,7 @@ export function poolMapping(policy: z.ZodType<PolicyConfig>): z.ZodType<WrittenP
 }
 
 type WrittenEndpoint = Pick<EndpointConfig, "weight" | "engine"> & { readonly url: EndpointLocation } & {
-  readonly [Key in "id" | "tokensPerSecond" | "kvCapacityTokens" | "apiKey" | "models"]?:
+  readonly [Key in "id" | "tokensPerSecond" | "kvCapacityTokens" | "apiKey" | "models" | "maxRequests" | "tls"]?:
     | EndpointConfig[Key]
     | undefined;
 };
@@ -110,6 +124,8 @@ function toEndpoint({ url: location, id, weight, engine, ...known }: WrittenEndp
     kvCapacityTokens: known.kvCapacityTokens,
     apiKey: known.apiKey,
     models: known.models,
+    maxRequests: known.maxRequests,
+    tls: known.tls,
   };
 }
 

@@ -7,19 +7,30 @@ import { configSchema } from "./schema.ts";
 export function configReference(policies: readonly PolicyDefinition[]): string {
   const schema = configSchema(policies);
   const top = settingsOf(schema);
-  const sections = top.filter(({ inner }) => inner.length > 0);
+  const sections = sectionsOf(top);
   const entries = (path: Path): Setting[] =>
     schemasAt(schema, path)
       .flatMap(alternatives)
       .flatMap((each) => settingsOf(each));
   const tables = [
-    section("Top level", "", flagTable(top.filter(({ inner }) => inner.length === 0))),
-    ...sections.map(({ path, description, inner }) => section(`\`${path.join(".")}\``, description, flagTable(inner))),
+    section("Top level", "", valueTable(top)),
+    ...sections.map(({ path, description, inner }) => section(code(path.join(".")), description, valueTable(inner))),
     section("An entry of `endpoints`", "A URL alone, or a mapping:", fileTable(entries(["endpoints", 0]))),
+    section("An entry of `discovery`", "Either `file` or `dns`:", fileTable(entries(["discovery", 0]))),
     section("An entry of `pools`", "", fileTable(entries(["pools", 0]))),
+    section("An entry of `keys`", "An entry of `adminKeys` has the first two:", fileTable(entries(["keys", 0]))),
     section("Policies", POLICY_FORMS, policyTable(policies)),
   ];
   return tables.join("\n");
+}
+
+/** Sections, each followed by those inside it. */
+function sectionsOf(settings: readonly Setting[]): Setting[] {
+  return settings.flatMap((setting) => (setting.inner.length === 0 ? [] : [setting, ...sectionsOf(setting.inner)]));
+}
+
+function valueTable(settings: readonly Setting[]): string {
+  return flagTable(settings.filter(({ inner }) => inner.length === 0));
 }
 
 function section(title: string, description: string, table: string): string {

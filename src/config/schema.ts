@@ -2,17 +2,15 @@ import { z } from "zod";
 import type { PolicyDefinition } from "../core/index.ts";
 import type { Config } from "./config.ts";
 import { crossCheck } from "./cross-checks.ts";
+import { adminKey, clientKey } from "./key-schema.ts";
 import { listenAddress } from "./listen-address.ts";
 import { passthroughPath } from "./passthrough-path.ts";
 import { policyChoice } from "./policy-choice.ts";
-
-import { aliases, endpointEntry, modelName, poolMapping } from "./pool-schema.ts";
-import { health, holding, limits, log, recording, timeouts } from "./sections.ts";
+import { aliases, discovery, endpointEntry, modelName, poolMapping } from "./pool-schema.ts";
+import { failover, health, hedging, holding, limits, log, recording, streams, timeouts } from "./sections.ts";
 import { sessionKeySource } from "./session-key-source.ts";
+import { listenerTls } from "./tls-schema.ts";
 import { isMapping } from "./written.ts";
-
-/** More would only carry an outage to every endpoint. */
-const MAX_ATTEMPTS = 16;
 
 /**
  * The one declaration of every setting: the file is parsed by it, and flags, environment variables,
@@ -26,8 +24,11 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
         .array(endpointEntry)
         .min(1)
         .optional()
-        .describe("Inference servers to balance as one pool. Either `endpoints` or `pools` is required.")
+        .describe("Inference servers to balance as one pool. `endpoints`, `discovery` or `pools` is required.")
         .meta({ flag: "--endpoint" }),
+      discovery: discovery
+        .optional()
+        .describe("Where endpoints of that pool are found: `file: path`, or `dns: name:port` with an `interval`."),
       policy: policy
         .prefault("least_delay")
         .describe("How endpoints are chosen, in every pool that names no policy of its own."),
@@ -35,7 +36,7 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
       admin: z
         .union([listenAddress, z.literal("off").transform(() => undefined)])
         .prefault("127.0.0.1:9090")
-        .describe("Where metrics and the admin API are served, without authentication; `off`: nowhere.")
+        .describe("Where metrics and the admin API are served; `off`: nowhere.")
         .meta({ value: "host:port|off" }),
       models: z
         .array(modelName)
@@ -59,12 +60,24 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
         .array(passthroughPath)
         .default([])
         .describe("Further paths to forward as they come, such as /v1/audio/transcriptions."),
-      attempts: z
-        .int()
-        .min(1)
-        .max(MAX_ATTEMPTS)
-        .default(3)
-        .describe("How many endpoints a request may be tried on, the first included."),
+      keys: z
+        .array(clientKey)
+        .default([])
+        .describe(
+          "Who may send requests: `id`, `hash` and what each may use; none: everyone, with credentials passed on.",
+        ),
+      adminKeys: z
+        .array(adminKey)
+        .default([])
+        .describe("Who may use the admin listener: `id` and `hash` each; none: whoever can connect to it."),
+      tenantKey: z
+        .array(sessionKeySource)
+        .default([])
+        .describe("Where a request's tenant may be that comes without a key of `keys`, first match wins."),
+      tls: listenerTls,
+      failover,
+      hedging,
+      streams,
       timeouts,
       limits,
       holding,
@@ -74,11 +87,14 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
     })
     .superRefine(crossCheck, { when: ({ value }) => isMapping(value) })
     .transform(({ policy, holding, endpoints = [], models, aliases = new Map(), pools, ...settings }): Config => {
-      const written = pools ?? [{ name: "default", models, aliases, policy, holding, endpoints }];
+      const { discovery = [], ...others } = settings;
+      const written = pools ?? [{ name: "default", models, aliases, policy, holding, endpoints, discovery }];
       return {
-        ...settings,
+        ...others,
         sessionKey: settings.sessionKey,
         recording: settings.recording,
+        tls: settings.tls,
+        hedging: settings.hedging,
         pools: written.map((pool) => ({
           ...pool,
           policy: pool.policy ?? policy,

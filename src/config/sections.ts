@@ -2,15 +2,25 @@ import { z } from "zod";
 import { DEFAULT_HOLDING_LIMITS, type HoldingLimits } from "../core/index.ts";
 import { byteSize } from "./byte-size.ts";
 import {
+  type EjectionConfig,
+  type FailoverConfig,
   type HealthConfig,
+  type HedgingConfig,
   type Limits,
   LOG_FORMATS,
   LOG_LEVELS,
   type LogConfig,
   type RecordingConfig,
+  type StreamsConfig,
   type Timeouts,
 } from "./config.ts";
 import { duration, durationOrOff } from "./duration.ts";
+
+/** More would only carry an outage to every endpoint. */
+const MAX_ATTEMPTS = 16;
+
+const consecutive: z.ZodInt = z.int().min(1).max(1000);
+const share: z.ZodNumber = z.number().min(0).max(1);
 
 /** Most front ends keep idle connections for 60 s: closing ours earlier would answer their next request with a reset. */
 const KEEP_ALIVE = "75s";
@@ -36,6 +46,11 @@ export const timeouts: z.ZodType<Timeouts> = z
       .prefault(UPSTREAM_KEEP_ALIVE)
       .describe("How long an idle connection to an endpoint is reused; keep it below the engine's own."),
     drain: durationOrOff.prefault("30s").describe("What running requests get to finish after SIGTERM."),
+    total: durationOrOff
+      .prefault("off")
+      .describe("From a request's arrival to the end of its answer, however well it goes; long streams are cut too."),
+    clientHead: durationOrOff.prefault("60s").describe("What a client may take to send a request's head."),
+    clientBody: durationOrOff.prefault("5m").describe("What a client may take to send a request's body."),
   })
   .prefault({})
   .transform((written) => ({
@@ -45,6 +60,9 @@ export const timeouts: z.ZodType<Timeouts> = z
     keepAliveMs: written.keepAlive,
     upstreamKeepAliveMs: written.upstreamKeepAlive,
     drainMs: written.drain,
+    totalMs: written.total,
+    clientHeadMs: written.clientHead,
+    clientBodyMs: written.clientBody,
   }))
   .describe("How long things may take; `off`: without limit.");
 
@@ -52,29 +70,38 @@ export const limits: z.ZodType<Limits> = z
   .strictObject({
     bodyBytes: byteSize.prefault("64MiB").describe("Largest request body, as sent."),
     headerBytes: byteSize.prefault("32KiB").describe("Largest request head: request line and headers together."),
+    bufferedBytes: byteSize
+      .prefault("1GiB")
+      .describe("What the bodies of all requests may take in memory together; beyond that requests are refused."),
+    connections: z.int().min(1).default(10_000).describe("Clients' connections open at a time."),
   })
   .prefault({})
-  .describe("How large a request may be.");
+  .describe("How large requests may be, and how many clients there may be.");
 
 const heldRequests = z
   .int()
   .min(0)
-  .describe("How many may be held at a time; further ones are sent at once, so that 0 holds none.");
+  .describe("How many may be held at a time; further ones are refused. 0: none is held, all are sent at once.");
 
-const heldBytes = byteSize.describe(
-  "What their bodies may take in memory together; what does not fit is sent at once.",
-);
+const heldBytes = byteSize.describe("What their bodies may take in memory together; what does not fit is refused.");
 
-const longestHold = duration.describe("After this a request is sent though its endpoint has no room.");
+const longestHold = duration.describe("After this a request is refused; a client that says it waits less has less.");
+
+const promotion = duration.describe("Each such wait lifts a held request by one priority.");
 
 export const holding: z.ZodType<HoldingLimits> = z
   .strictObject({
     maxRequests: heldRequests.default(DEFAULT_HOLDING_LIMITS.maxRequests),
     maxBytes: heldBytes.prefault(`${DEFAULT_HOLDING_LIMITS.maxBytes / 2 ** 20}MiB`),
     maxWait: longestHold.prefault(`${DEFAULT_HOLDING_LIMITS.maxWaitMs / 1000}s`),
+    promoteAfter: promotion.prefault(`${DEFAULT_HOLDING_LIMITS.promoteAfterMs / 1000}s`),
   })
   .prefault({})
-  .transform(({ maxWait, ...sizes }) => ({ ...sizes, maxWaitMs: maxWait }))
+  .transform(({ maxWait, promoteAfter, ...sizes }) => ({
+    ...sizes,
+    maxWaitMs: maxWait,
+    promoteAfterMs: promoteAfter,
+  }))
   .describe("Requests held back while the best endpoint for them has no room, in every pool that says nothing else.");
 
 /** What a pool says differently from `holding`. */
@@ -83,11 +110,13 @@ export const poolHolding: z.ZodType<Partial<HoldingLimits>> = z
     maxRequests: heldRequests.optional(),
     maxBytes: heldBytes.optional(),
     maxWait: longestHold.optional(),
+    promoteAfter: promotion.optional(),
   })
-  .transform(({ maxRequests, maxBytes, maxWait }) => ({
+  .transform(({ maxRequests, maxBytes, maxWait, promoteAfter }) => ({
     ...(maxRequests === undefined ? {} : { maxRequests }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
     ...(maxWait === undefined ? {} : { maxWaitMs: maxWait }),
+    ...(promoteAfter === undefined ? {} : { promoteAfterMs: promoteAfter }),
   }));
 
 export const recording: z.ZodType<RecordingConfig | undefined> = z
@@ -104,7 +133,86 @@ export const recording: z.ZodType<RecordingConfig | undefined> = z
   .transform(({ file, maxBytes }) => (file === undefined ? undefined : { file, maxBytes }))
   .describe("Sizes and times of requests, without their text, for `evenkeel simulate`.");
 
-const consecutive = z.int().min(1).max(1000);
+export const failover: z.ZodType<FailoverConfig> = z
+  .strictObject({
+    attempts: z
+      .int()
+      .min(1)
+      .max(MAX_ATTEMPTS)
+      .default(3)
+      .describe("How many endpoints a request may be tried on, the first included."),
+    resends: z
+      .int()
+      .min(0)
+      .max(MAX_ATTEMPTS)
+      .default(1)
+      .describe("How many of those after one that had the request and lost it or was too slow."),
+    budget: share.default(0.2).describe("Retries as a share of a pool's requests."),
+    minPerSecond: z.number().min(0).max(1000).default(1).describe("Retries allowed however few requests there are."),
+    guard: durationOrOff
+      .prefault("1s")
+      .describe(
+        "How long a stream's head waits for its first event, so that a failure before it can be tried elsewhere.",
+      ),
+  })
+  .prefault({})
+  .transform(({ attempts, resends, budget, minPerSecond, guard }) => ({
+    attempts,
+    resends,
+    budgetRatio: budget,
+    minRetriesPerSecond: minPerSecond,
+    guardMs: guard,
+  }))
+  .describe("When a request that has no answer yet is tried on another endpoint.");
+
+export const streams: z.ZodType<StreamsConfig> = z
+  .strictObject({
+    heartbeat: durationOrOff
+      .prefault("off")
+      .describe("Silence in a stream after which a comment is sent, for front ends that cut silent connections."),
+    openEarly: z
+      .boolean()
+      .default(false)
+      .describe(
+        "Open a stream with a comment after that silence although no endpoint has answered; then a failure has status 200.",
+      ),
+  })
+  .prefault({})
+  .transform(({ heartbeat, openEarly }) => ({ heartbeatMs: heartbeat, opensEarly: openEarly }))
+  .describe("What is put into silent streams.");
+
+export const hedging: z.ZodType<HedgingConfig | undefined> = z
+  .strictObject({
+    after: durationOrOff
+      .prefault("off")
+      .describe("A request without a first byte by then goes to a second endpoint too; the first to answer wins."),
+    budget: share.default(0.05).describe("Such requests as a share of a pool's requests."),
+  })
+  .prefault({})
+  .transform(({ after, budget }) => (after === undefined ? undefined : { afterMs: after, budgetRatio: budget }))
+  .describe("Requests that are at two endpoints at a time.");
+
+const ejection = z
+  .strictObject({
+    failures: consecutive.default(5).describe("Failed requests in a row that eject an endpoint."),
+    ratio: z.number().gt(0).max(1).default(0.5).describe("Failed requests as a share of a window's that eject it."),
+    minRequests: consecutive.default(20).describe("Requests in a window before the share means anything."),
+    window: duration.prefault("30s").describe("How far back the share looks."),
+    base: duration.prefault("5s").describe("How long the first ejection lasts; each further one lasts twice as long."),
+    max: duration.prefault("5m").describe("How long an ejection lasts at most."),
+    maxRatio: share.default(0.5).describe("Endpoints of a pool ejected at a time, as a share."),
+  })
+  .prefault({})
+  .transform(
+    ({ ratio, window, base, max, ...counts }): EjectionConfig => ({
+      ...counts,
+      failureRatio: ratio,
+      windowMs: window,
+      baseMs: base,
+      maxMs: max,
+    }),
+  )
+  .describe("When traffic that fails ejects an endpoint, though its probes may be good.");
 
 export const health: z.ZodType<HealthConfig> = z
   .strictObject({
@@ -112,7 +220,7 @@ export const health: z.ZodType<HealthConfig> = z
     timeout: duration.prefault("2s").describe("What a probe may take."),
     unhealthyAfter: consecutive
       .default(3)
-      .describe("Failed probes and connections in a row, or failed answers in a row, that make an endpoint unhealthy."),
+      .describe("Failed probes and connections in a row that make an endpoint unhealthy."),
     healthyAfter: consecutive.default(2).describe("Successful probes in a row that make it healthy again."),
     path: z
       .string()
@@ -120,13 +228,18 @@ export const health: z.ZodType<HealthConfig> = z
       .optional()
       .describe("Path to probe; absent: the one that is right for the engine.")
       .meta({ value: "path" }),
+    slowStart: durationOrOff
+      .prefault("30s")
+      .describe("How long a new or recovered endpoint takes to its full share of requests."),
+    ejection,
   })
   .prefault({})
-  .transform(({ interval, timeout, path, ...thresholds }) => ({
+  .transform(({ interval, timeout, path, slowStart, ...thresholds }) => ({
     ...thresholds,
     intervalMs: interval,
     timeoutMs: timeout,
     path,
+    slowStartMs: slowStart,
   }))
   .describe("How endpoints are probed.");
 

@@ -7,6 +7,8 @@ export function shownValue(value: unknown): string | undefined {
   if (Array.isArray(value)) return value.length === 0 ? "an empty list" : "a list";
   if (typeof value === "object") return "a mapping";
   if (typeof value !== "string") return String(value);
+  // A key that was written where its file should be named.
+  if (value.includes("-----BEGIN ")) return "PEM itself";
   const text = withoutCredentials(value);
   return JSON.stringify(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}...` : text);
 }

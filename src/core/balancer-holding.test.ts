@@ -55,13 +55,13 @@ describe("a held request whose client leaves", () => {
 });
 
 describe("the bytes of held requests", () => {
-  it("are bounded together: what does not fit is sent at once", () => {
+  it("are bounded together: what does not fit is refused", () => {
     const { balancer, hold } = busy({ holding: { maxBytes: 1000 } });
     const first = hold(100, 600);
     hold(100, 400);
-    expect(balancer.decide(requestOf(100), 0, [], 1)).toMatchObject({ kind: "routed", endpoint: { id: "a" } });
+    expect(balancer.decide(requestOf(100), 0, [], 1)).toMatchObject({ kind: "refused", reason: "queue_full" });
     balancer.leave(first, 0);
-    expect(balancer.decide(requestOf(100), 0, [], 601).kind).toBe("routed");
+    expect(balancer.decide(requestOf(100), 0, [], 601)).toMatchObject({ kind: "refused", reason: "queue_full" });
     hold(100, 600);
   });
 
@@ -84,12 +84,12 @@ describe("explain of a busy pool", () => {
     expect(balancer.explain(requestOf(100), 0)).toMatchObject({ chosen: { id: "a" }, wouldHold: false });
   });
 
-  it("says that it would be sent at once where no more may be held, and whereto", () => {
-    const { script, balancer } = busy({ holding: { maxBytes: 1000 } });
-    script.cramped.add("a");
+  it("says that it would go nowhere where no more may be held, and sends it at once where nobody is", () => {
+    const { balancer } = busy({ holding: { maxBytes: 1000 } });
     expect(balancer.explain(requestOf(100), 0, 1000)).toMatchObject({ chosen: { id: "a" }, wouldHold: true });
-    expect(balancer.explain(requestOf(100), 0, 1001)).toMatchObject({ chosen: { id: "b" }, wouldHold: false });
-    expect(balancer.decide(requestOf(100), 0, [], 1001)).toMatchObject({ kind: "routed", endpoint: { id: "b" } });
+    expect(balancer.explain(requestOf(100), 0, 1001)).toMatchObject({ chosen: undefined, wouldHold: false });
+    const { balancer: eager } = busy({ holding: { maxRequests: 0 } });
+    expect(eager.explain(requestOf(100), 0, 1001)).toMatchObject({ chosen: { id: "a" }, wouldHold: false });
   });
 
   it("says that it would wait for whoever has room first", () => {

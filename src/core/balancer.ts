@@ -1,25 +1,27 @@
 import { Binder } from "./binder.ts";
-import type { Decision, Forecast, Outcome, Release } from "./decision.ts";
+import type { Decision, Forecast, Outcome, RefusalReason, Release } from "./decision.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import { Flight } from "./flight.ts";
 import type { Availability } from "./health.ts";
+import { type HoldOrder, keyOrder } from "./hold-order.ts";
 import { DEFAULT_HOLDING_LIMITS, Holding, type HoldingLimits } from "./holding.ts";
 import { type Lease, Ledger } from "./ledger.ts";
+import type { Member } from "./member.ts";
 import { OutputLengths } from "./output-lengths.ts";
 import { createPolicy } from "./policies/index.ts";
 import type { PolicyDefinition } from "./policy.ts";
-import { type Member, Pool } from "./pool.ts";
+import { Pool, type PoolOptions } from "./pool.ts";
 import { PromptRatios } from "./prompt-ratios.ts";
 import { PeekableRandom, type Random, seededRandom } from "./random.ts";
-import type { RequestProfile } from "./request.ts";
+import type { Priority, RequestProfile } from "./request.ts";
 import { ReuseOdds } from "./reuse-odds.ts";
 import { Router } from "./router.ts";
 import type { SharedWork } from "./shared-work.ts";
 import { Sharing } from "./sharing.ts";
-import { Ticket } from "./ticket.ts";
+import type { Ticket } from "./ticket.ts";
 
 /** How a balancer is made. */
-export interface BalancerOptions {
+export interface BalancerOptions extends PoolOptions {
   /** Name of the policy, as in docs/policies, or a policy of the caller's own; undefined: `least_delay`. */
   readonly policy?: string | PolicyDefinition;
   /** The policy's own options; what is left out takes its default. */
@@ -31,7 +33,12 @@ export interface BalancerOptions {
   readonly holding?: Partial<HoldingLimits>;
   /** What becomes of a request when the policy has room for it nowhere; undefined: it is refused. */
   readonly whenFull?: "refuse" | "hold";
+  /** In which order held requests go; undefined: by the policy's key alone. */
+  readonly order?: HoldOrder;
 }
+
+/** What of a balancer may change while it works. */
+export type BalancerChange = Pick<BalancerOptions, "policy" | "policyOptions" | "holding"> & PoolOptions;
 
 /** Something learned about an endpoint from outside the traffic. */
 export type Observation =
@@ -41,7 +48,16 @@ export type Observation =
   | { readonly kind: "models"; readonly endpointId: string; readonly models: ReadonlySet<string> | undefined }
   /** The engine's process is a new one, or it dropped its prefix cache. */
   | { readonly kind: "restarted"; readonly endpointId: string }
-  | { readonly kind: "draining"; readonly endpointId: string; readonly isDraining: boolean };
+  | { readonly kind: "draining"; readonly endpointId: string; readonly isDraining: boolean }
+  /** What its answer to the request of `lease` says of it: that it is well, that it is not, or nothing. */
+  | { readonly kind: "succeeded" | "failed" | "neutral"; readonly endpointId: string; readonly lease: Lease }
+  /** It refused the request of `lease` for overload. Undefined: it did not say for how long. */
+  | {
+      readonly kind: "busy";
+      readonly endpointId: string;
+      readonly lease: Lease;
+      readonly retryAfterMs: number | undefined;
+    };
 
 /**
  * Pool, ledger and policy behind one door. Synchronous and deterministic: the time is an argument,
@@ -63,9 +79,9 @@ export class Balancer {
   constructor(options: BalancerOptions) {
     const { policy = "least_delay", policyOptions = {} } = options;
     const ledger = new Ledger();
-    this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding });
+    this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding }, options.order ?? keyOrder);
     this.#random = new PeekableRandom(options.random ?? seededRandom(1));
-    this.#pool = new Pool(ledger, this.#holding, new ReuseOdds());
+    this.#pool = new Pool(ledger, this.#holding, new ReuseOdds(), options);
     const name = typeof policy === "string" ? policy : policy.name;
     this.#sharing = new Sharing(this.#pool, ledger);
     this.#router = new Router(name, createPolicy(policy, policyOptions), this.#pool, ledger, this.#sharing);
@@ -83,15 +99,39 @@ export class Balancer {
     return this.#pool.members;
   }
 
+  /** Undefined: no such endpoint, or not any more. */
+  member(endpointId: string): Member | undefined {
+    return this.#pool.member(endpointId);
+  }
+
   /** Requests that are held now. */
   get heldRequests(): number {
     return this.#holding.size;
   }
 
-  /** Replaces the membership; endpoints that stay keep their work and everything learned. */
-  setEndpoints(endpoints: readonly Endpoint[], nowMs: number): readonly Release[] {
+  /** Bytes of their bodies, as `decide` was told. */
+  get heldBytes(): number {
+    return this.#holding.bytes;
+  }
+
+  /** Requests that are held now, by their priority. */
+  get heldByPriority(): Readonly<Record<Priority, number>> {
+    return this.#holding.byPriority;
+  }
+
+  /** How many decisions refused a request, by reason. */
+  get refusals(): Readonly<Partial<Record<RefusalReason, number>>> {
+    return this.#router.refusals;
+  }
+
+  /**
+   * Replaces the membership; endpoints that stay keep their work and everything learned. `known` is what is known of some
+   * of them: it counts before anything goes to a new one.
+   */
+  setEndpoints(endpoints: readonly Endpoint[], nowMs: number, known: readonly Observation[] = []): readonly Release[] {
     const before = this.#pool.members.map(({ endpoint }) => endpoint.id);
-    this.#pool.setEndpoints(endpoints);
+    this.#pool.setEndpoints(endpoints, nowMs);
+    for (const observation of known) this.#note(observation, nowMs);
     const releases: Release[] = [];
     for (const id of before) {
       if (this.#pool.member(id) !== undefined) continue;
@@ -99,21 +139,31 @@ export class Balancer {
       this.#holding.forget(id);
     }
     releases.push(...this.#binder.reassign(undefined, nowMs));
-    for (const member of this.#pool.members) releases.push(...this.#changed(member, nowMs));
+    for (const member of this.#pool.members) {
+      releases.push(...this.#binder.reassign(member.endpoint.id, nowMs), ...this.#binder.moved(member, nowMs));
+    }
     return releases;
   }
 
   /**
    * Chooses an endpoint and opens the lease in one step, or holds the request until one can begin on it. `tried`: ids
    * this request has already failed on. `bodyBytes`: what the caller keeps in memory for it while it is held.
+   * `arrivedAtMs`: when it came first; left out: now.
    */
-  decide(request: RequestProfile, nowMs: number, tried: readonly string[] = [], bodyBytes: number = 0): Decision {
-    return this.#binder.bind(new Ticket(request, tried, nowMs, bodyBytes), nowMs);
+  decide(
+    request: RequestProfile,
+    nowMs: number,
+    tried: readonly string[] = [],
+    bodyBytes: number = 0,
+    arrivedAtMs: number = nowMs,
+  ): Decision {
+    return this.#binder.bind(this.#holding.ticket(request, { tried, arrivedAtMs, heldAtMs: nowMs, bodyBytes }), nowMs);
   }
 
   /** What `decide` would answer, with nothing changed. */
   explain(request: RequestProfile, nowMs: number, bodyBytes: number = 0): Forecast {
-    return this.#binder.forecast(new Ticket(request, [], nowMs, bodyBytes), this.#random.peek(), nowMs);
+    const arrival = { tried: [], arrivedAtMs: nowMs, heldAtMs: nowMs, bodyBytes };
+    return this.#binder.forecast(this.#holding.ticket(request, arrival), this.#random.peek(), nowMs);
   }
 
   /** The client of a held request is gone: whoever waited behind it may go. Once it is released it does nothing. */
@@ -121,12 +171,17 @@ export class Balancer {
     return this.#binder.leave(ticket, nowMs);
   }
 
+  /** Everybody who is held is refused: what holds them is to end. */
+  releaseAll(reason: RefusalReason, nowMs: number): readonly Release[] {
+    return this.#binder.releaseAll(reason, nowMs);
+  }
+
   /** The first token of the answer was seen. Later calls for the same lease do nothing. */
   firstToken(lease: Lease, nowMs: number): readonly Release[] {
     const flight = flightOf(lease);
     if (flight === undefined || lease.isRunning) return NO_RELEASES;
     flight.firstToken(nowMs);
-    return this.#moved(flight, nowMs);
+    return this.#movedAt(lease.endpointId, nowMs);
   }
 
   /** `tokens` more were seen. Before the first token and after the end it does nothing. */
@@ -139,38 +194,70 @@ export class Balancer {
     const flight = flightOf(lease);
     if (flight === undefined) return NO_RELEASES;
     lease.holder = undefined;
-    this.#router.unseen.remove(flight);
     if (outcome.kind === "completed") this.#learnSizes(flight.request, outcome);
     flight.finish(outcome, nowMs);
-    this.#sharing.ended(flight);
-    return this.#moved(flight, nowMs);
+    flight.member.breaker.ended(lease);
+    this.#router.ended(flight, outcome.kind, nowMs);
+    return this.#movedAt(lease.endpointId, nowMs);
+  }
+
+  /** Takes on what is given; what is left out stays. Work, endpoints and everything learned of them are kept. */
+  reconfigure(change: BalancerChange, nowMs: number): readonly Release[] {
+    const { policy, policyOptions = {}, holding } = change;
+    // The one step that can fail comes first.
+    if (policy !== undefined) {
+      this.#router.use(typeof policy === "string" ? policy : policy.name, createPolicy(policy, policyOptions));
+    }
+    this.#pool.configure(change, nowMs);
+    if (holding !== undefined) this.#holding.limits = { ...this.#holding.limits, ...holding };
+    if (this.#holding.size === 0) return NO_RELEASES;
+    const releases = this.#pool.members.flatMap(({ endpoint }) => this.#binder.reassign(endpoint.id, nowMs));
+    return [...releases, ...this.#binder.reassign(undefined, nowMs), ...this.#binder.tick(nowMs)];
   }
 
   /** Something was learned about an endpoint; unknown endpoints are ignored, they may just have left. */
   observe(observation: Observation, nowMs: number): readonly Release[] {
+    const member = this.#note(observation, nowMs);
+    if (member !== undefined) return this.#changed(member, nowMs);
+    // An engine may report more slots, or a larger cache.
+    return observation.kind === "signals" ? this.#movedAt(observation.endpointId, nowMs) : NO_RELEASES;
+  }
+
+  /** The member, if requests may go to it now that could not, or the other way. */
+  #note(observation: Observation, nowMs: number): Member | undefined {
     const member = this.#pool.member(observation.endpointId);
-    if (member === undefined) return NO_RELEASES;
+    if (member === undefined) return undefined;
     switch (observation.kind) {
       case "availability":
-        // A restarted engine comes back with an empty cache.
-        if (observation.availability === "down" || observation.availability === "loading") member.mirror.clear();
-        member.availability = observation.availability;
+        this.#pool.setAvailability(member, observation.availability, nowMs);
         break;
       case "signals":
         member.signals = observation.signals;
         // A report that leaves the size out does not make the cache smaller.
         if (member.kvCapacityTokens !== undefined) member.mirror.resize(member.kvCapacityTokens);
-        return NO_RELEASES;
+        return undefined;
       case "models":
         member.models = observation.models;
         break;
       case "restarted":
-        member.mirror.clear();
+        member.restarted(nowMs);
         break;
       case "draining":
-        member.isDraining = observation.isDraining;
+        this.#pool.setDraining(member, observation.isDraining, nowMs);
+        break;
+      case "succeeded":
+        if (!member.succeeded(observation.lease, nowMs)) return undefined;
+        break;
+      case "failed":
+        if (!this.#pool.failed(member, observation.lease, nowMs)) return undefined;
+        break;
+      case "neutral":
+        member.breaker.dismissed(observation.lease);
+        return undefined;
+      case "busy":
+        member.refused(observation.lease, observation.retryAfterMs, nowMs);
     }
-    return this.#changed(member, nowMs);
+    return member;
   }
 
   /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them, and releases whom that lets go. */
@@ -192,21 +279,24 @@ export class Balancer {
 
   /**
    * When `tick` is due because time alone releases a held request: a prefill whose end is not seen is believed to be
-   * done, this balancer's own or what others told, or somebody has waited too long. Undefined: nobody is held.
+   * done, this balancer's own or what others told, an endpoint that was ejected or busy takes requests again, or somebody
+   * has waited too long or long enough to be more urgent. Undefined: nobody is held, or time alone does nothing to it.
    */
   nextWakeMs(nowMs: number): number | undefined {
-    let wakeMs = this.#binder.overdueAtMs;
-    if (wakeMs === undefined) return undefined;
+    if (this.#holding.size === 0) return undefined;
+    let wakeMs = this.#holding.nextDueMs;
     for (const { prefillDueMs } of this.#router.unseen.items()) wakeMs = Math.min(wakeMs, prefillDueMs ?? wakeMs);
-    for (const { held, othersPrefillDueMs: dueMs } of this.#pool.members) {
+    for (const member of this.#pool.members) {
+      wakeMs = Math.min(wakeMs, member.returnsAtMs(nowMs));
+      const { held, othersPrefillDueMs: dueMs } = member;
       if (held.first !== undefined && dueMs !== undefined && dueMs > nowMs) wakeMs = Math.min(wakeMs, dueMs);
     }
-    return wakeMs;
+    return wakeMs < Number.POSITIVE_INFINITY ? wakeMs : undefined;
   }
 
-  /** A flight moved its endpoint on. It may have left the pool, or be another server of the same account by now. */
-  #moved({ member: { endpoint } }: Flight, nowMs: number): readonly Release[] {
-    const member = this.#pool.member(endpoint.id);
+  /** Something moved at an endpoint. It may have left the pool, or be another server of the same account by now. */
+  #movedAt(endpointId: string, nowMs: number): readonly Release[] {
+    const member = this.#pool.member(endpointId);
     return member === undefined ? NO_RELEASES : this.#binder.moved(member, nowMs);
   }
 

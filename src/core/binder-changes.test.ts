@@ -6,7 +6,7 @@ import type { Script } from "../../test/support/scripted-policy.ts";
 import { endpoint } from "./endpoint.ts";
 
 describe("time", () => {
-  it("sends whoever was held too long, though no endpoint can begin", () => {
+  it("refuses whoever was held too long", () => {
     const { desk } = busy(["a"], { holding: { maxRequests: 10, maxWaitMs: 1000 } });
     const first = desk.hold(requestOf(900));
     desk.nowMs = 400;
@@ -15,10 +15,10 @@ describe("time", () => {
     desk.nowMs = 999;
     expect(desk.tick()).toEqual([]);
     desk.nowMs = 1000;
-    expect(desk.tick()).toEqual([[first, "a"]]);
+    expect(desk.tick()).toEqual([[first, "queue_timeout"]]);
     expect(desk.balancer.nextWakeMs(desk.nowMs)).toBe(1400);
     desk.nowMs = 5000;
-    expect(desk.tick()).toEqual([[second, "a"]]);
+    expect(desk.tick()).toEqual([[second, "queue_timeout"]]);
     expect(desk.balancer.nextWakeMs(desk.nowMs)).toBeUndefined();
   });
 
@@ -27,7 +27,7 @@ describe("time", () => {
     desk.nowMs = 1096.48;
     const ticket = desk.hold(requestOf(300));
     desk.nowMs = desk.balancer.nextWakeMs(desk.nowMs) ?? Number.NaN;
-    expect(desk.tick()).toEqual([[ticket, "a"]]);
+    expect(desk.tick()).toEqual([[ticket, "queue_timeout"]]);
   });
 
   it("counts from when a request came, however often it was moved", () => {
@@ -41,13 +41,29 @@ describe("time", () => {
     expect([ticket.place?.endpointId, desk.balancer.nextWakeMs(desk.nowMs)]).toEqual(["b", 1000]);
   });
 
-  it("sends whoever was held too long to where there is memory, if there is", () => {
-    const { script, desk } = busy(["a", "b"], { holding: { maxRequests: 10, maxWaitMs: 1000 } });
-    script.scores.a = -1;
-    script.cramped.add("a");
-    const ticket = desk.hold(requestOf(300));
+  it("counts from when a request came first, though it was sent in between", () => {
+    const { desk } = busy(["a"], { holding: { maxWaitMs: 1000 } });
+    const decision = desk.balancer.decide(requestOf(300), 700, [], 0, 100);
+    expect(decision).toMatchObject({ kind: "held", ticket: { arrivedAtMs: 100, heldAtMs: 700 } });
+    expect(desk.balancer.nextWakeMs(700)).toBe(1100);
+    expect(desk.balancer.decide(requestOf(300), 1200, [], 0, 200)).toMatchObject({ reason: "queue_timeout" });
+  });
+
+  it("refuses a request when its client's patience is over, where that is sooner", () => {
+    const { desk } = busy(["a"], { holding: { maxWaitMs: 1000 } });
+    const patient = desk.hold(requestOf(100, { patienceMs: 5000 }));
+    const hasty = desk.hold(requestOf(100, { patienceMs: 200 }));
+    expect(desk.balancer.nextWakeMs(0)).toBe(200);
+    desk.nowMs = 200;
+    expect(desk.tick()).toEqual([[hasty, "queue_timeout"]]);
     desk.nowMs = 1000;
-    expect(desk.tick()).toEqual([[ticket, "b"]]);
+    expect(desk.tick()).toEqual([[patient, "queue_timeout"]]);
+  });
+
+  it("says nothing where it alone does nothing", () => {
+    const { desk } = busy(["a"], { holding: { maxWaitMs: Number.POSITIVE_INFINITY } });
+    desk.hold(requestOf(100));
+    expect(desk.balancer.nextWakeMs(0)).toBeUndefined();
   });
 
   it("makes an endpoint able to begin where the tokens of what runs there are not seen", () => {
@@ -130,6 +146,16 @@ describe("an endpoint that somebody is held for", () => {
     script.scores.b = -2;
     expect(desk.observe({ kind: "restarted", endpointId: "a" })).toEqual([]);
     expect(ticket.place?.endpointId).toBe("b");
+  });
+
+  it("and reports more room: whoever can begin by that goes", () => {
+    const desk = new Desk(["a"], { policy: "least_delay" });
+    desk.observe({ kind: "signals", endpointId: "a", signals: engineSignals({ maxRunningRequests: 1 }) });
+    const lease = desk.send(requestOf(100));
+    desk.firstToken(lease);
+    const ticket = desk.hold(requestOf(100));
+    const signals = engineSignals({ maxRunningRequests: 2 });
+    expect(desk.observe({ kind: "signals", endpointId: "a", signals })).toEqual([[ticket, "a"]]);
   });
 
   it("and reports its metrics: nothing changes", () => {

@@ -22,7 +22,7 @@ describe("a request whose best endpoint cannot begin on it", () => {
     ]);
     expect(desk.balancer.heldRequests).toBe(1);
     expect([desk.member("a").held.requests, desk.member("b").held.requests]).toEqual([0, 1]);
-    expect(desk.member("b").held.aheadOf(1e9).prefillTokens).toBe(300);
+    expect(desk.member("b").held.aheadOf(1e9, 0).prefillTokens).toBe(300);
     expect({ ...desk.member("b").account }).toEqual(before);
   });
 
@@ -54,18 +54,31 @@ describe("a request whose best endpoint cannot begin on it", () => {
     expect(desk.finish(leaseAt("b"))).toEqual([[ticket, "b"]]);
   });
 
-  it("is sent at once when as many are held as may be", () => {
-    const { desk } = busy(["a"], { holding: { maxRequests: 1, maxWaitMs: 1000 } });
-    desk.hold(requestOf(300));
-    expect(desk.send(requestOf(10)).endpointId).toBe("a");
-    expect(desk.balancer.heldRequests).toBe(1);
+  it("is sent at once where nobody is to be held, to where there is memory", () => {
+    const { script, desk } = busy(["a", "b"], { holding: { maxRequests: 0 } });
+    script.scores.a = -1;
+    expect(desk.send(requestOf(300)).endpointId).toBe("a");
+    script.cramped.add("a");
+    expect(desk.send(requestOf(300)).endpointId).toBe("b");
+    script.cramped.add("b");
+    expect(desk.send(requestOf(300)).endpointId).toBe("a");
   });
 
-  it("is sent at once when its body would be more than may be held", () => {
+  it("is refused when as many are held as may be", () => {
+    const { desk, leaseAt } = busy(["a"], { holding: { maxRequests: 1, maxWaitMs: 1000 } });
+    const first = desk.hold(requestOf(300));
+    expect(desk.balancer.decide(requestOf(10), 0)).toMatchObject({ kind: "refused", reason: "queue_full" });
+    expect(desk.finish(leaseAt("a"))).toEqual([[first, "a"]]);
+    expect(desk.balancer.decide(requestOf(10), 0).kind).toBe("held");
+    expect(desk.balancer.refusals).toEqual({ queue_full: 1 });
+  });
+
+  it("is refused when its body would be more than may be held", () => {
     const { desk } = busy(["a"], { holding: { maxBytes: 1000 } });
     expect(desk.balancer.decide(requestOf(300), 0, [], 700).kind).toBe("held");
-    expect(desk.balancer.decide(requestOf(300), 0, [], 301).kind).toBe("routed");
+    expect(desk.balancer.decide(requestOf(300), 0, [], 301)).toMatchObject({ reason: "queue_full" });
     expect(desk.balancer.decide(requestOf(300), 0, [], 300).kind).toBe("held");
+    expect(desk.balancer.heldBytes).toBe(1000);
   });
 });
 

@@ -1,10 +1,13 @@
 import { costOf } from "./cost.ts";
-import type { Decision, Forecast, Refused, Release, Routed } from "./decision.ts";
+import type { Decision, Explanation, Forecast, RefusalReason, Refused, Release, Routed } from "./decision.ts";
+import { refusalOf } from "./eligibility.ts";
+import { goesBefore, type Rank } from "./hold-order.ts";
 import type { Holding } from "./holding.ts";
+import type { Member } from "./member.ts";
 import type { LateBinding } from "./policy.ts";
-import type { Member, Pool } from "./pool.ts";
+import type { Pool } from "./pool.ts";
 import type { Random } from "./random.ts";
-import type { Router, Weighed } from "./router.ts";
+import { isAtCap, type Router, type Weighed } from "./router.ts";
 import type { HoldingPlace, Ticket } from "./ticket.ts";
 
 /** How a request that may have to wait is bound. */
@@ -23,30 +26,43 @@ export class Binder {
   readonly #router: Router;
   readonly #pool: Pool;
   readonly #holding: Holding;
-  readonly #binding: LateBinding | undefined;
   readonly #options: BinderOptions;
 
   constructor(router: Router, pool: Pool, holding: Holding, options: BinderOptions) {
     this.#router = router;
     this.#pool = pool;
     this.#holding = holding;
-    this.#binding = router.policy.lateBinding;
     this.#options = options;
+  }
+
+  get #binding(): LateBinding | undefined {
+    return this.#router.policy.lateBinding;
   }
 
   /** The decision on a request that arrives; its ticket is new. */
   bind(ticket: Ticket, nowMs: number): Decision {
+    ticket.tenant.arrived();
     const { weighed, place } = this.#plan(ticket, this.#options.random, nowMs);
     if (place === undefined) return this.#settle(ticket, weighed, nowMs);
+    const { explanation } = weighed;
+    if (ticket.deadlineMs <= nowMs) return this.#refuse(ticket, "queue_timeout", nowMs, explanation);
+    const shed = this.#holding.makeRoomFor(ticket);
+    if (shed === undefined) return this.#refuse(ticket, "queue_full", nowMs, explanation);
     this.#holding.put(ticket, place);
-    return { kind: "held", ticket, explanation: weighed.explanation };
+    // Who is behind one that was shed goes by the next event: this one has nobody yet to tell of its own release.
+    return { kind: "held", ticket, explanation, displaced: this.#refuseAll(shed, "shed", nowMs) };
   }
 
   /** What the decision would be, with nothing changed. */
   forecast(ticket: Ticket, random: Random, nowMs: number): Forecast {
     const { weighed, place } = this.#plan(ticket, random, nowMs);
     const { chosen, explanation } = weighed;
-    return { chosen: chosen?.endpoint, wouldHold: place !== undefined, explanation };
+    const isRefused = place !== undefined && !this.#holding.canTake(ticket);
+    return {
+      chosen: isRefused ? undefined : chosen?.endpoint,
+      wouldHold: place !== undefined && !isRefused,
+      explanation,
+    };
   }
 
   /** A held request is given up. If it was the first of its line, the next may be able to go. */
@@ -60,7 +76,7 @@ export class Binder {
     const member = endpointId === undefined ? undefined : this.#pool.member(endpointId);
     if (member !== undefined) return this.moved(member, nowMs);
     const releases: Release[] = [];
-    this.#serveAny(releases, nowMs);
+    this.#serveAny(() => true, releases, nowMs);
     return releases;
   }
 
@@ -69,24 +85,21 @@ export class Binder {
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases: Release[] = [];
     this.#serve(member, releases, nowMs);
-    this.#serveAny(releases, nowMs);
+    const couldTake = ({ request, tried }: Ticket) => this.#pool.couldTake(member, request, tried, nowMs);
+    this.#serveAny(couldTake, releases, nowMs);
     if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
     return releases;
   }
 
-  /** Time passed: backlogs drained, and whoever has been held too long is sent all the same. */
+  /** Time passed: whoever has been held too long is refused, and backlogs drained. */
   tick(nowMs: number): readonly Release[] {
     if (this.#holding.size === 0) return NO_RELEASES;
-    const releases: Release[] = [];
+    const releases = [...this.#refuseAll(this.#holding.pass(nowMs), "queue_timeout", nowMs)];
     for (const member of this.#pool.members) {
-      if (member.held.first !== undefined) releases.push(...this.moved(member, nowMs));
-      else if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
+      if (member.held.first !== undefined) this.#serve(member, releases, nowMs);
+      if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
     }
-    this.#serveAny(releases, nowMs);
-    for (let { oldest } = this.#holding; oldest !== undefined; oldest = this.#holding.oldest) {
-      if (nowMs < this.#overdueAtMs(oldest)) break;
-      this.#release(oldest, this.#fitting(oldest, this.#weigh(oldest, nowMs)), releases, nowMs);
-    }
+    this.#serveAny(() => true, releases, nowMs);
     return releases;
   }
 
@@ -99,17 +112,18 @@ export class Binder {
     return releases;
   }
 
-  /** When whoever has been held longest is sent all the same; undefined: nobody is held. */
-  get overdueAtMs(): number | undefined {
-    const { oldest } = this.#holding;
-    return oldest && this.#overdueAtMs(oldest);
+  /** Everybody who is held is refused. */
+  releaseAll(reason: RefusalReason, nowMs: number): readonly Release[] {
+    const tickets = [...this.#holding.lines()].flatMap((line) => line.tickets());
+    for (const ticket of tickets) this.#holding.remove(ticket);
+    return this.#refuseAll(tickets, reason, nowMs);
   }
 
   /** While `member` can begin on somebody: a guest that goes before all of its own, or the first of its own. */
   #serve(member: Member, releases: Release[], nowMs: number): void {
     for (let served = 0; served < MAX_SERVED; served++) {
       const { first } = member.held;
-      const guest = this.#guestOf(member, first?.place?.key ?? Number.POSITIVE_INFINITY, nowMs);
+      const guest = this.#guestOf(member, first, nowMs);
       if (guest !== undefined) this.#release(guest.ticket, { ...guest.weighed, chosen: member }, releases, nowMs);
       else if (first !== undefined && this.#canBegin(first, member, nowMs)) this.#rebind(first, releases, nowMs);
       else return;
@@ -117,51 +131,53 @@ export class Binder {
   }
 
   /**
-   * Of the first in the other lines the one with the smallest key here, below `key`, that is better off here by now:
+   * Of the first in the other lines the one that would be first here, before `first`, and is better off here by now:
    * whoever is held for an endpoint whose memory is full must not wait for that one while a place is free elsewhere.
    */
-  #guestOf(member: Member, key: number, nowMs: number): Guest | undefined {
+  #guestOf(member: Member, first: Ticket | undefined, nowMs: number): Guest | undefined {
     let guest: Guest | undefined;
-    let guestKey = key;
+    let best: Rank | undefined = first;
     for (const { endpoint, held } of this.#pool.members) {
       const ticket = held.first;
       if (ticket === undefined || endpoint === member.endpoint || !this.#canBegin(ticket, member, nowMs)) continue;
-      const keyHere = this.#binding?.holdKey(ticket.request, member, ticket.heldAtMs) ?? Number.POSITIVE_INFINITY;
-      if (keyHere >= guestKey) continue;
+      const { request, arrivedAtMs, urgency, tenant } = ticket;
+      const key = this.#binding?.holdKey(request, member, arrivedAtMs) ?? Number.POSITIVE_INFINITY;
+      const rank = { urgency, tenant, key };
+      if (best !== undefined && !goesBefore(rank, best)) continue;
       const weighed = this.#weigh(ticket, nowMs);
       if (gainOf(weighed, endpoint.id, member.endpoint.id) <= 0) continue;
       guest = { ticket, weighed };
-      guestKey = keyHere;
+      best = rank;
     }
     return guest;
   }
 
-  /** Those held for any endpoint go as long as the first of them finds room. */
-  #serveAny(releases: Release[], nowMs: number): void {
+  /** Of those held for any endpoint and asked for, the first goes as long as it finds room. */
+  #serveAny(isAskedFor: (ticket: Ticket) => boolean, releases: Release[], nowMs: number): void {
     const line = this.#holding.line(undefined);
-    for (let { first } = line; first !== undefined; first = line.first) {
+    for (let first = line.firstOf(isAskedFor); first !== undefined; first = line.firstOf(isAskedFor)) {
       const weighed = this.#weigh(first, nowMs);
-      if (this.#placeToWait(first, weighed, nowMs) !== undefined) return;
-      this.#release(first, weighed, releases, nowMs);
+      const place = this.#placeToWait(first, weighed, nowMs);
+      if (place === undefined) this.#release(first, this.#fitting(first, weighed), releases, nowMs);
+      else if (place.endpointId === undefined) return;
+      else this.#holding.put(first, place);
     }
   }
 
   /** `member` has nothing to do: until it has, whoever it could take goes to its best endpoint at once. */
   #occupy(member: Member, releases: Release[], nowMs: number): void {
-    for (const line of this.#holding.lines()) {
-      for (const ticket of line.tickets()) {
-        if (member.account.requests > 0) return;
-        if (!this.#pool.couldTake(member, ticket.request, ticket.tried)) continue;
-        const weighed = this.#weigh(ticket, nowMs);
-        if (weighed.candidates.includes(member)) this.#release(ticket, this.#fitting(ticket, weighed), releases, nowMs);
-      }
+    for (const ticket of this.#holding.tickets()) {
+      if (member.account.requests > 0) return;
+      if (!this.#pool.couldTake(member, ticket.request, ticket.tried, nowMs)) continue;
+      const weighed = this.#weigh(ticket, nowMs);
+      if (weighed.candidates.includes(member)) this.#release(ticket, this.#fitting(ticket, weighed), releases, nowMs);
     }
   }
 
   /** A request that arrives: weighed, and where it would wait; undefined: it would not. */
   #plan(ticket: Ticket, random: Random, nowMs: number): { weighed: Weighed; place: HoldingPlace | undefined } {
     const weighed = this.#router.weigh(ticket, random, nowMs);
-    const place = this.#holding.hasRoomFor(ticket.bodyBytes) ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
+    const place = this.#holding.limits.maxRequests > 0 ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
     return { weighed: place === undefined ? this.#fitting(ticket, weighed) : weighed, place };
   }
 
@@ -182,24 +198,29 @@ export class Binder {
     }
     if (candidates.some(({ account }) => account.requests === 0)) return undefined;
     if (this.#binding === undefined) return this.#placeBehindOthers(ticket);
-    const key = this.#binding.holdKey(ticket.request, chosen, ticket.heldAtMs);
-    if (this.#canBegin(ticket, chosen, nowMs) && isFirst(ticket, key, chosen)) return undefined;
+    const key = this.#binding.holdKey(ticket.request, chosen, ticket.arrivedAtMs);
+    if (this.#canBegin(ticket, chosen, nowMs) && isFirst(ticket, key, chosen.held.first)) return undefined;
     const { prefillTokens, prefillPairs } = costOf(ticket.request, chosen.cachedTokens(ticket.request));
     return { endpointId: chosen.endpoint.id, key, prefillTokens, prefillPairs };
   }
 
-  /** Whoever is held for any endpoint goes before those with a larger key, though there is room just now. */
+  /** Whoever is held for any endpoint goes before those that come after it in the order, though there is room just now. */
   #placeBehindOthers(ticket: Ticket): HoldingPlace | undefined {
     const { first } = this.#holding.line(undefined);
-    if (first === undefined || first === ticket) return undefined;
+    if (first === undefined) return undefined;
     const place = this.#placeForAny(ticket);
-    return isBefore(first, place.key) ? place : undefined;
+    return isFirst(ticket, place.key, first) ? undefined : place;
   }
 
-  /** With the best of the endpoints that have memory for it chosen, where the best of all has none. */
+  /**
+   * With the best of the endpoints that have memory for it chosen, where the best of all has none; with none, where all
+   * are at their caps.
+   */
   #fitting({ request }: Ticket, weighed: Weighed): Weighed {
     const binding = this.#binding;
-    if (binding === undefined || weighed.chosen === undefined || binding.fits(request, weighed.chosen)) return weighed;
+    if (binding === undefined || weighed.chosen === undefined) return weighed;
+    if (isAtCap(weighed.chosen)) return { ...weighed, chosen: undefined };
+    if (binding.fits(request, weighed.chosen)) return weighed;
     const { candidates, explanation } = weighed;
     let chosen: Member = weighed.chosen;
     let leastScore = Number.POSITIVE_INFINITY;
@@ -212,28 +233,42 @@ export class Binder {
     return { ...weighed, chosen };
   }
 
-  /** One sum wherever it is asked for: of fractions of a ms, a difference may say otherwise. */
-  #overdueAtMs({ heldAtMs }: Ticket): number {
-    return heldAtMs + this.#holding.limits.maxWaitMs;
-  }
-
-  #placeForAny({ request, heldAtMs }: Ticket): HoldingPlace {
-    const key = this.#router.policy.queueKey?.(request, heldAtMs) ?? heldAtMs;
+  #placeForAny({ request, arrivedAtMs }: Ticket): HoldingPlace {
+    const key = this.#router.policy.queueKey?.(request, arrivedAtMs) ?? arrivedAtMs;
     return { endpointId: undefined, key, prefillTokens: 0, prefillPairs: 0 };
   }
 
   #canBegin({ request }: Ticket, member: Member, nowMs: number): boolean {
-    return this.#binding === undefined || this.#binding.canBegin(request, member, nowMs);
+    return !isAtCap(member) && (this.#binding === undefined || this.#binding.canBegin(request, member, nowMs));
   }
 
   #weigh(ticket: Ticket, nowMs: number): Weighed {
     return this.#router.weigh(ticket, this.#options.random, nowMs);
   }
 
-  #settle({ request }: Ticket, weighed: Weighed, nowMs: number): Routed | Refused {
-    return weighed.chosen === undefined
-      ? this.#router.refuse(weighed)
-      : this.#router.route(request, weighed, weighed.chosen, nowMs);
+  #settle(ticket: Ticket, weighed: Weighed, nowMs: number): Routed | Refused {
+    const { chosen, explanation } = weighed;
+    return chosen === undefined
+      ? this.#refuse(ticket, refusalOf(explanation.excluded), nowMs, explanation)
+      : this.#router.route(ticket, weighed, chosen, nowMs);
+  }
+
+  #refuse({ request }: Ticket, reason: RefusalReason, nowMs: number, explanation: Explanation): Refused {
+    const ahead = this.#holding.countAhead(this.#holding.order.urgencyOf(request));
+    return this.#router.refuse(reason, explanation, ahead, nowMs);
+  }
+
+  /** Tickets that are held no more. */
+  #refuseAll(tickets: readonly Ticket[], reason: RefusalReason, nowMs: number): readonly Release[] {
+    if (tickets.length === 0) return NO_RELEASES;
+    // Nobody asked the policy: what it would say now is not why.
+    const explanation = {
+      policy: this.#router.policyName,
+      reason: `held, then ${reason}`,
+      considered: [],
+      excluded: [],
+    };
+    return tickets.map((ticket) => ({ ticket, decision: this.#refuse(ticket, reason, nowMs, explanation) }));
   }
 
   #release(ticket: Ticket, weighed: Weighed, releases: Release[], nowMs: number): void {
@@ -248,13 +283,10 @@ interface Guest {
   readonly weighed: Weighed;
 }
 
-/** Nobody held for `member` goes before it. */
-function isFirst(ticket: Ticket, key: number, { held: { first } }: Member): boolean {
-  return first === undefined || first === ticket || !isBefore(first, key);
-}
-
-function isBefore({ place }: Ticket, key: number): boolean {
-  return place !== undefined && place.key <= key;
+/** Nobody in the line whose first is `first` goes before it. */
+function isFirst(ticket: Ticket, key: number, first: Ticket | undefined): boolean {
+  if (first === undefined || first === ticket) return true;
+  return goesBefore({ urgency: ticket.urgency, tenant: ticket.tenant, key }, first);
 }
 
 /** What a request held for `from` gains by going to `to`, in the policy's score; 0: it cannot go there. */

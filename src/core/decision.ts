@@ -12,6 +12,12 @@ export type Exclusion =
   | "loading"
   | "auth_failed"
   | "model_not_served"
+  /** Its requests failed, one after the other or too many: it is out for a while, or has its one trial. */
+  | "ejected"
+  /** It refused a request for overload, and the pause it asked for is not over. */
+  | "busy"
+  /** It is new or was out, and has had the share of requests that a cold engine gets. */
+  | "warming"
   | "no_room";
 
 /** Why no endpoint was chosen. */
@@ -24,8 +30,16 @@ export type RefusalReason =
   | "unavailable"
   /** Every usable endpoint was tried for this request. */
   | "exhausted"
-  /** Usable endpoints exist; the policy has room on none of them. */
-  | "saturated";
+  /** Usable endpoints exist, none has room, and requests are not held here. */
+  | "saturated"
+  /** No endpoint has room, and as many requests are held as may be. */
+  | "queue_full"
+  /** It was held for as long as it may be, or as its client waits. */
+  | "queue_timeout"
+  /** It was held, and had to go for one that comes first. */
+  | "shed"
+  /** It was held when the balancer was told to let go of everybody. */
+  | "shutting_down";
 
 /** Everything a decision was made of: data, never a log line. */
 export interface Explanation {
@@ -60,6 +74,8 @@ export interface Held {
   readonly kind: "held";
   readonly ticket: Ticket;
   readonly explanation: Explanation;
+  /** Who had to go so that it could be held: each refused, as `shed`. Mostly nobody. */
+  readonly displaced: readonly Release[];
 }
 
 /** What became of a request. */

@@ -10,9 +10,11 @@ export interface Endpoint {
   readonly tokensPerSecond: number | undefined;
   /** Configured KV cache size in tokens; undefined: what the engine reports, if it does. */
   readonly kvCapacityTokens: number | undefined;
+  /** Requests that it has in flight at most; undefined: no such bound. */
+  readonly maxRequests: number | undefined;
 }
 
-/** Fills in what a caller leaves out: weight 1, everything else learned. */
+/** Fills in what a caller leaves out: weight 1, no bound on requests, everything else learned. */
 export function endpoint(facts: Pick<Endpoint, "id"> & Partial<Endpoint>): Endpoint {
   return {
     id: facts.id,
@@ -20,6 +22,7 @@ export function endpoint(facts: Pick<Endpoint, "id"> & Partial<Endpoint>): Endpo
     weight: facts.weight ?? 1,
     tokensPerSecond: facts.tokensPerSecond,
     kvCapacityTokens: facts.kvCapacityTokens,
+    maxRequests: facts.maxRequests,
   };
 }
 

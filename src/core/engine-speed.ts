@@ -81,6 +81,11 @@ export class EngineSpeed {
     this.#pool.remove(this.#scales);
   }
 
+  /** It came back to the pool that it had left. */
+  rejoin(): void {
+    this.#pool.add(this.#scales);
+  }
+
   configure(tokensPerSecond: number | undefined): void {
     this.#configuredTokensPerSecond = tokensPerSecond;
     this.#belief = undefined;

@@ -3,8 +3,9 @@ import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import { endpoint } from "./endpoint.ts";
 import { Flight, firstTokenDueMs } from "./flight.ts";
+import { keyOrder } from "./hold-order.ts";
 import { type Lease, Ledger } from "./ledger.ts";
-import type { Member } from "./pool.ts";
+import type { Member } from "./member.ts";
 import { type RequestProfile, requestProfile } from "./request.ts";
 
 const seen = requestProfile({ promptTokens: 2000, expectedOutputTokens: 100 });
@@ -30,7 +31,7 @@ class Place {
 
   fly(request: RequestProfile, nowMs: number): Flight {
     const dueMs = firstTokenDueMs(this.member, costOf(request, 0), nowMs);
-    return new Flight(request, this.open(request, nowMs), this.member, dueMs);
+    return new Flight(request, this.open(request, nowMs), this.member, dueMs, keyOrder.tenantOf(request));
   }
 }
 

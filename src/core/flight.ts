@@ -1,8 +1,9 @@
 import type { Cost } from "./cost.ts";
 import type { Outcome } from "./decision.ts";
+import type { Tenant } from "./hold-order.ts";
 import type { Stay } from "./kv-mirror.ts";
 import type { Lease } from "./ledger.ts";
-import type { Member } from "./pool.ts";
+import type { Member } from "./member.ts";
 import type { RequestProfile } from "./request.ts";
 import type { Slotted } from "./slot-list.ts";
 import type { DecodeTimer } from "./speed-observer.ts";
@@ -25,9 +26,13 @@ export class Flight implements Slotted {
   isComputed = false;
   /** Its decoding, being timed; undefined: not yet. */
   #timer: DecodeTimer | undefined;
+  readonly #tenant: Tenant;
+  /** What its tenant was told of it. */
+  #chargedPromptTokens = 0;
+  #chargedOutputTokens = 0;
 
   /** @param firstTokenDueMs As `firstTokenDueMs` had it before the lease was opened. */
-  constructor(request: RequestProfile, lease: Lease, member: Member, firstTokenDueMs: number) {
+  constructor(request: RequestProfile, lease: Lease, member: Member, firstTokenDueMs: number, tenant: Tenant) {
     this.request = request;
     this.lease = lease;
     this.member = member;
@@ -35,6 +40,8 @@ export class Flight implements Slotted {
     member.mirror.trim(member.kvTokens);
     this.#firstTokenDueMs = firstTokenDueMs;
     if (this.isUnseen) this.#timer = member.observer.decoding(lease.openedAtMs);
+    this.#tenant = tenant;
+    this.#charge(lease.cost.promptTokens, 0);
   }
 
   /** It generates tokens, and none is seen before the end. */
@@ -53,12 +60,14 @@ export class Flight implements Slotted {
     observer.prefilled(this.lease, nowMs);
     this.lease.firstToken(nowMs);
     this.#timer ??= observer.decoding(nowMs);
+    this.#chargeGenerated();
   }
 
   progress(tokens: number, nowMs: number): void {
     if (this.#timer === undefined || !this.lease.isRunning) return;
     if (!this.isUnseen) this.member.observer.decoded(this.#timer, tokens, nowMs);
     this.lease.progress(tokens, nowMs);
+    this.#chargeGenerated();
   }
 
   /** Moves a request whose tokens are not seen to where its endpoint's speed puts it by now. */
@@ -76,6 +85,7 @@ export class Flight implements Slotted {
     if (this.#timer === undefined || tokens <= 0) return;
     observer.add(this.#timer, tokens);
     lease.progress(tokens, lease.lastProgressMs + tokens * stepMs);
+    this.#chargeGenerated();
   }
 
   /** Learns what the end tells and closes the lease. */
@@ -88,13 +98,28 @@ export class Flight implements Slotted {
     } else if (outcome.kind === "completed" && this.request.output.meanTokens === 0) {
       observer.prefilled(this.lease, nowMs);
     }
-    const { isRunning, generatedTokens } = this.lease;
+    const { isRunning, generatedTokens, cost } = this.lease;
     if (isRunning) observer.placeFreed(nowMs);
     this.lease.close(nowMs);
     const { mirror } = this.member;
     this.isComputed = isRunning || outcome.kind === "completed";
+    // What the endpoint lost before it gave anything, nobody got.
+    const isLost = outcome.kind === "failed" && (this.isUnseen || !isRunning);
+    const { promptTokens = cost.promptTokens, outputTokens = generatedTokens } = outcome;
+    this.#charge(isLost ? 0 : promptTokens, isLost ? 0 : outputTokens);
     mirror.leave(this.#stay, generatedTokens, this.isComputed, nowMs);
     mirror.trim(this.member.kvTokens);
+  }
+
+  #chargeGenerated(): void {
+    this.#charge(this.#chargedPromptTokens, this.lease.generatedTokens);
+  }
+
+  /** What its tenant got by it so far. */
+  #charge(promptTokens: number, outputTokens: number): void {
+    this.#tenant.charge(promptTokens - this.#chargedPromptTokens, outputTokens - this.#chargedOutputTokens);
+    this.#chargedPromptTokens = promptTokens;
+    this.#chargedOutputTokens = outputTokens;
   }
 
   #learnFromWhole(outputTokens: number, nowMs: number): void {

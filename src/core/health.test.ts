@@ -10,13 +10,14 @@ import {
 
 const ok: ProbeOutcome = { kind: "ok" };
 const failed: ProbeOutcome = { kind: "failed", reason: "answered 500" };
+const refused: ProbeOutcome = { kind: "failed", reason: "ECONNREFUSED" };
 const loading: ProbeOutcome = { kind: "loading", reason: "loading model" };
 const authFailed: ProbeOutcome = { kind: "auth_failed", reason: "answered 401" };
 const timedOut = (startedAtMs: number): ProbeOutcome => ({ kind: "timed_out", reason: "no answer", startedAtMs });
 
 function trackerAfter(...outcomes: readonly ProbeOutcome[]): EndpointHealth {
   const health = new EndpointHealth();
-  for (const outcome of outcomes) health.probed(outcome);
+  for (const outcome of outcomes) health.probed(outcome, 0);
   return health;
 }
 
@@ -47,18 +48,18 @@ describe("EndpointHealth", () => {
 
   it("returns each change as a value, once", () => {
     const health = new EndpointHealth();
-    expect(health.probed(ok)).toEqual({ from: "unknown", to: "ready", reason: "probe answered" });
-    expect(health.probed(ok)).toBeUndefined();
-    expect(health.probed(authFailed)).toEqual({ from: "ready", to: "auth_failed", reason: "answered 401" });
-    expect(health.probed(authFailed)).toBeUndefined();
+    expect(health.probed(ok, 0)).toEqual({ from: "unknown", to: "ready", reason: "probe answered" });
+    expect(health.probed(ok, 0)).toBeUndefined();
+    expect(health.probed(authFailed, 0)).toEqual({ from: "ready", to: "auth_failed", reason: "answered 401" });
+    expect(health.probed(authFailed, 0)).toBeUndefined();
   });
 
   it("takes its thresholds from the options", () => {
     const health = new EndpointHealth({ ...DEFAULT_HEALTH_OPTIONS, failuresToDown: 1, successesToReady: 3 });
-    expect(health.probed(failed)?.to).toBe("down");
-    health.probed(ok);
-    expect(health.probed(ok)).toBeUndefined();
-    expect(health.probed(ok)?.to).toBe("ready");
+    expect(health.probed(failed, 0)?.to).toBe("down");
+    health.probed(ok, 0);
+    expect(health.probed(ok, 0)).toBeUndefined();
+    expect(health.probed(ok, 0)?.to).toBe("ready");
   });
 
   describe("time-outs of the probe under load", () => {
@@ -66,7 +67,7 @@ describe("EndpointHealth", () => {
       const health = trackerAfter(ok);
       for (let startedAtMs = 0; startedAtMs < 100_000; startedAtMs += 10_000) {
         health.progressed(startedAtMs + 1_000);
-        expect(health.probed(timedOut(startedAtMs))).toBeUndefined();
+        expect(health.probed(timedOut(startedAtMs), 0)).toBeUndefined();
       }
       expect(health.availability).toBe("ready");
     });
@@ -74,14 +75,14 @@ describe("EndpointHealth", () => {
     it("does not count when the last token came within the window before the probe", () => {
       const health = new EndpointHealth({ ...DEFAULT_HEALTH_OPTIONS, failuresToDown: 1 });
       health.progressed(1_000);
-      expect(health.probed(timedOut(6_000))).toBeUndefined();
-      expect(health.probed(timedOut(6_001))?.to).toBe("down");
+      expect(health.probed(timedOut(6_000), 0)).toBeUndefined();
+      expect(health.probed(timedOut(6_001), 0)?.to).toBe("down");
     });
 
     it("counts an answer that says failed, tokens or not", () => {
       const health = new EndpointHealth({ ...DEFAULT_HEALTH_OPTIONS, failuresToDown: 1 });
       health.progressed(1_000);
-      expect(health.probed(failed)?.to).toBe("down");
+      expect(health.probed(failed, 0)?.to).toBe("down");
     });
   });
 
@@ -103,7 +104,7 @@ describe("EndpointHealth", () => {
       expect(probeFirst.connectFailed("ECONNREFUSED", 0)?.to).toBe("down");
       const trafficFirst = trackerAfter(ok);
       trafficFirst.connectFailed("ECONNREFUSED", 0);
-      expect(trafficFirst.probed(failed)?.to).toBe("down");
+      expect(trafficFirst.probed(failed, 0)?.to).toBe("down");
     });
 
     it("forgets refused connections when a later request is answered", () => {
@@ -125,7 +126,7 @@ describe("EndpointHealth", () => {
     it("does not clear failed probes", () => {
       const health = trackerAfter(ok, failed, failed);
       health.requestSucceeded(100);
-      expect(health.probed(failed)?.to).toBe("down");
+      expect(health.probed(failed, 0)?.to).toBe("down");
     });
 
     it("makes an unknown endpoint ready when a request is answered", () => {
@@ -148,57 +149,50 @@ describe("EndpointHealth", () => {
     });
   });
 
-  describe("failed answers", () => {
-    it("take it down at the third in a row, good probes between them or not", () => {
-      const health = trackerAfter(ok);
-      expect(health.requestFailed("answered 500")).toBeUndefined();
-      health.probed(ok);
-      expect(health.requestFailed("answered 500")).toBeUndefined();
-      health.probed(ok);
-      expect(health.requestFailed("answered 500")).toEqual({ from: "ready", to: "down", reason: "answered 500" });
-    });
-
-    it("are forgotten at a good answer, whenever its request began", () => {
+  describe("refused connections", () => {
+    it("are told of from the first on, once it is down for them", () => {
       const health = trackerAfter(ok);
       health.connectFailed("ECONNREFUSED", 10);
-      health.requestFailed("answered 500");
-      health.requestFailed("answered 500");
-      health.requestSucceeded(5);
-      health.requestFailed("answered 500");
-      expect(health.requestFailed("answered 500")).toBeUndefined();
+      expect(health.refusesSinceMs).toBeUndefined();
+      health.probed(refused, 20);
+      expect([health.availability, health.refusesSinceMs]).toEqual(["down", 10]);
     });
 
-    it("do not add up with failed probes and refused connections", () => {
-      const health = trackerAfter(ok, failed);
-      health.requestFailed("answered 500");
-      health.requestFailed("answered 500");
-      expect(health.availability).toBe("ready");
+    it("are told of when only probes met them", () => {
+      const health = trackerAfter(ok);
+      for (const nowMs of [5, 6, 7]) health.probed(refused, nowMs);
+      expect(health.refusesSinceMs).toBe(5);
     });
 
-    it("leave it down until as many good probes as after any other failure, and then start over", () => {
-      const health = trackerAfter(ok, ok, ok);
-      for (let i = 0; i < 3; i++) health.requestFailed("answered 500");
-      expect(health.probed(ok)).toBeUndefined();
-      expect(health.requestFailed("answered 500")).toBeUndefined();
-      expect(health.probed(ok)?.to).toBe("ready");
-      health.requestFailed("answered 500");
-      expect(health.requestFailed("answered 500")).toBeUndefined();
+    it("are not why an endpoint is down that fails in another way", () => {
+      const health = trackerAfter(ok, failed, failed, failed);
+      expect([health.availability, health.refusesSinceMs]).toEqual(["down", undefined]);
     });
 
-    it.each<[Availability, ProbeOutcome]>([
-      ["loading", loading],
-      ["auth_failed", authFailed],
-    ])("of old requests change nothing while it is %s", (availability, outcome) => {
-      const health = trackerAfter(outcome);
-      for (let i = 0; i < 5; i++) expect(health.requestFailed("answered 500")).toBeUndefined();
-      expect(health.availability).toBe(availability);
+    it.each<[string, (health: EndpointHealth) => void]>([
+      ["a probe is answered", (health) => health.probed(ok, 30)],
+      ["it loads", (health) => health.probed(loading, 30)],
+      ["a request that began later is answered", (health) => health.requestSucceeded(30)],
+    ])("are forgotten when %s", (_, answer) => {
+      const health = trackerAfter(ok);
+      health.connectFailed("ECONNREFUSED", 10);
+      health.probed(refused, 20);
+      answer(health);
+      for (let i = 0; i < 3; i++) health.probed(failed, 40);
+      expect([health.availability, health.refusesSinceMs]).toEqual(["down", undefined]);
     });
+  });
+
+  it("takes other thresholds while it works", () => {
+    const health = trackerAfter(ok, failed);
+    health.configure({ ...DEFAULT_HEALTH_OPTIONS, failuresToDown: 2 });
+    expect(health.probed(failed, 0)?.to).toBe("down");
   });
 
   it("reports every change and nothing but changes, whatever the order of events", () => {
     const event = fc.oneof(
       fc.constantFrom(ok, failed, loading, authFailed, timedOut(0), timedOut(9_000)),
-      fc.constantFrom<TrafficEvent>("connectFailed", "requestFailed", "progressed", "requestSucceeded"),
+      fc.constantFrom<TrafficEvent>("connectFailed", "progressed", "requestSucceeded"),
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 60 }), (events) => {
@@ -215,16 +209,15 @@ describe("EndpointHealth", () => {
   });
 });
 
-type TrafficEvent = "connectFailed" | "requestFailed" | "progressed" | "requestSucceeded";
+type TrafficEvent = "connectFailed" | "progressed" | "requestSucceeded";
 
 function apply(
   health: EndpointHealth,
   event: ProbeOutcome | TrafficEvent,
   nowMs: number,
 ): ReturnType<EndpointHealth["probed"]> {
-  if (typeof event === "object") return health.probed(event);
+  if (typeof event === "object") return health.probed(event, nowMs);
   if (event === "connectFailed") return health.connectFailed("ECONNREFUSED", nowMs);
-  if (event === "requestFailed") return health.requestFailed("answered 500");
   if (event === "requestSucceeded") return health.requestSucceeded(nowMs);
   health.progressed(nowMs);
   return undefined;

@@ -20,7 +20,7 @@ export interface HealthTransition {
 }
 
 export interface HealthOptions {
-  /** Consecutive failures that take an endpoint down; failed answers are counted apart from failed probes and connections. */
+  /** Consecutive failures of probes and connections that take an endpoint down. */
   readonly failuresToDown: number;
   /** Consecutive good probes that bring a `down` endpoint back; from every other state one is enough. */
   readonly successesToReady: number;
@@ -44,7 +44,8 @@ export function takesTraffic(availability: Availability): availability is "ready
 }
 
 /**
- * Availability of one endpoint, from two witnesses: its probes and what becomes of real traffic.
+ * Whether one endpoint can be reached and says it is well, from two witnesses: its probes, and the connections that real
+ * traffic finds or does not. What becomes of requests that were sent is the breaker's business.
  *
  * - A refused connection is strong evidence but not proof: a full accept queue refuses too, and the request moves
  *   on at little cost. One alone therefore counts as one failure. When probe and traffic have both failed since
@@ -53,19 +54,18 @@ export function takesTraffic(availability: Availability): availability is "ready
  *   left alone while it finishes its work, and finished work is no reason to send more.
  * - A probe that times out while tokens flow says that the probe starved (llama.cpp serves `/health` from the
  *   threads that hold streams), not that the engine died.
- * - Answers that are the engine's own failure count apart. A probe that is good all the while does not clear them:
- *   an engine that fails every request at once, and so looks idle, may well answer its probes.
- * - There is no input for a client's mistake: a 4xx has no way to change health.
+ * - There is no input for what an answer says: no status, a client's mistake least of all, has a way to change health.
  */
 export class EndpointHealth {
-  readonly #options: HealthOptions;
+  #options: HealthOptions;
   #availability: Availability = "unknown";
   #probeFailures = 0;
   #connectFailures = 0;
-  #failedAnswers = 0;
   #successes = 0;
   #lastProgressAtMs = Number.NEGATIVE_INFINITY;
   #lastConnectFailureAtMs = Number.NEGATIVE_INFINITY;
+  /** When it refused the first of the connections that were refused since one was accepted. */
+  #refusedSinceMs: number | undefined;
 
   constructor(options: HealthOptions = DEFAULT_HEALTH_OPTIONS) {
     this.#options = options;
@@ -75,20 +75,31 @@ export class EndpointHealth {
     return this.#availability;
   }
 
+  /** Since when it has been refusing connections, if it is down for that: nobody listens there. Undefined: it is not. */
+  get refusesSinceMs(): number | undefined {
+    return this.#availability === "down" ? this.#refusedSinceMs : undefined;
+  }
+
+  /** Other thresholds from now on; what was found stays. */
+  configure(options: HealthOptions): void {
+    this.#options = options;
+  }
+
   /** A probe ended. */
-  probed(outcome: ProbeOutcome): HealthTransition | undefined {
+  probed(outcome: ProbeOutcome, nowMs: number): HealthTransition | undefined {
     switch (outcome.kind) {
       case "ok":
         return this.#probeSucceeded();
       case "loading":
       case "auth_failed":
         this.#clearStreaks();
+        this.#refusedSinceMs = undefined;
         return this.#moveTo(outcome.kind, outcome.reason);
       case "timed_out":
         if (this.#lastProgressAtMs >= outcome.startedAtMs - this.#options.progressWindowMs) return undefined;
-        return this.#probeFailed(outcome.reason);
+        return this.#probeFailed(outcome.reason, nowMs);
       case "failed":
-        return this.#probeFailed(outcome.reason);
+        return this.#probeFailed(outcome.reason, nowMs);
     }
   }
 
@@ -96,20 +107,7 @@ export class EndpointHealth {
   connectFailed(reason: string, nowMs: number): HealthTransition | undefined {
     this.#lastConnectFailureAtMs = nowMs;
     this.#connectFailures += 1;
-    return this.#failed(reason);
-  }
-
-  /**
-   * A request was answered with a failure of the engine itself; refusals, for overload too, are none. Once the endpoint
-   * takes no traffic, what is still in flight there says nothing new.
-   */
-  requestFailed(reason: string): HealthTransition | undefined {
-    if (!takesTraffic(this.#availability)) return undefined;
-    this.#failedAnswers += 1;
-    if (this.#failedAnswers < this.#options.failuresToDown) return undefined;
-    this.#failedAnswers = 0;
-    this.#successes = 0;
-    return this.#moveTo("down", reason);
+    return this.#failed(reason, nowMs);
   }
 
   /** A byte of an answer arrived. It excuses a starved probe and nothing else: old streams outlive a closed port. */
@@ -122,27 +120,29 @@ export class EndpointHealth {
    * began before the last connect failure prove nothing about the connections after it.
    */
   requestSucceeded(startedAtMs: number): HealthTransition | undefined {
-    this.#failedAnswers = 0;
     if (startedAtMs <= this.#lastConnectFailureAtMs) return undefined;
     this.#connectFailures = 0;
+    this.#refusedSinceMs = undefined;
     return this.#availability === "unknown" ? this.#moveTo("ready", "a request was answered") : undefined;
   }
 
   #probeSucceeded(): HealthTransition | undefined {
     this.#probeFailures = 0;
     this.#connectFailures = 0;
+    this.#refusedSinceMs = undefined;
     this.#successes += 1;
     const needed = this.#availability === "down" ? this.#options.successesToReady : 1;
     return this.#successes >= needed ? this.#moveTo("ready", "probe answered") : undefined;
   }
 
-  #probeFailed(reason: string): HealthTransition | undefined {
+  #probeFailed(reason: string, nowMs: number): HealthTransition | undefined {
     this.#probeFailures += 1;
-    return this.#failed(reason);
+    return this.#failed(reason, nowMs);
   }
 
-  #failed(reason: string): HealthTransition | undefined {
+  #failed(reason: string, nowMs: number): HealthTransition | undefined {
     this.#successes = 0;
+    if (reason === "ECONNREFUSED") this.#refusedSinceMs ??= nowMs;
     const agree = this.#probeFailures > 0 && this.#connectFailures > 0;
     const enough = this.#probeFailures + this.#connectFailures >= this.#options.failuresToDown;
     return agree || enough ? this.#moveTo("down", reason) : undefined;

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_HOLDING_LIMITS, Holding, HoldingLine } from "./holding.ts";
+import { keyOrder } from "./hold-order.ts";
+import { DEFAULT_HOLDING_LIMITS, Holding } from "./holding.ts";
+import { HoldingLine } from "./holding-line.ts";
 import { requestProfile } from "./request.ts";
-import { type HoldingPlace, Ticket } from "./ticket.ts";
+import type { HoldingPlace, Ticket } from "./ticket.ts";
 
 const REQUEST = requestProfile({ promptTokens: 100 });
 
-function ticket(heldAtMs = 0): Ticket {
-  return new Ticket(REQUEST, [], heldAtMs, 0);
+function ticket(holding: Holding, heldAtMs = 0, bodyBytes = 0): Ticket {
+  return holding.ticket(REQUEST, { tried: [], arrivedAtMs: heldAtMs, heldAtMs, bodyBytes });
 }
 
 function place(key: number, more: Partial<HoldingPlace> = {}): HoldingPlace {
@@ -15,7 +17,7 @@ function place(key: number, more: Partial<HoldingPlace> = {}): HoldingPlace {
 }
 
 function heldAt(holding: Holding, key: number, more: Partial<HoldingPlace> = {}): Ticket {
-  const held = ticket();
+  const held = ticket(holding);
   holding.put(held, place(key, more));
   return held;
 }
@@ -24,7 +26,7 @@ describe("a line", () => {
   it("has nobody in it at first", () => {
     const line = new HoldingLine();
     expect([line.requests, line.first, line.tickets()]).toEqual([0, undefined, []]);
-    expect([line.aheadOf(1e9), line.countBehind(0)]).toEqual([{ prefillTokens: 0, prefillPairs: 0 }, 0]);
+    expect([line.aheadOf(1e9, 0), line.countBehind(0, 0)]).toEqual([{ prefillTokens: 0, prefillPairs: 0 }, 0]);
   });
 
   it("puts the smallest key first, and of equal keys who came first", () => {
@@ -38,10 +40,10 @@ describe("a line", () => {
     const holding = new Holding(DEFAULT_HOLDING_LIMITS);
     for (const key of [10, 20, 20, 30]) heldAt(holding, key, { prefillTokens: key, prefillPairs: 10 * key });
     const line = holding.line("a");
-    expect(line.aheadOf(10)).toEqual({ prefillTokens: 0, prefillPairs: 0 });
-    expect([line.aheadOf(20), line.countBehind(20)]).toEqual([{ prefillTokens: 10, prefillPairs: 100 }, 1]);
-    expect([line.aheadOf(25), line.countBehind(25)]).toEqual([{ prefillTokens: 50, prefillPairs: 500 }, 1]);
-    expect([line.aheadOf(99), line.countBehind(5)]).toEqual([{ prefillTokens: 80, prefillPairs: 800 }, 4]);
+    expect(line.aheadOf(10, 0)).toEqual({ prefillTokens: 0, prefillPairs: 0 });
+    expect([line.aheadOf(20, 0), line.countBehind(20, 0)]).toEqual([{ prefillTokens: 10, prefillPairs: 100 }, 1]);
+    expect([line.aheadOf(25, 0), line.countBehind(25, 0)]).toEqual([{ prefillTokens: 50, prefillPairs: 500 }, 1]);
+    expect([line.aheadOf(99, 0), line.countBehind(5, 0)]).toEqual([{ prefillTokens: 80, prefillPairs: 800 }, 4]);
   });
 
   it("takes half of what other balancers hold there to be ahead of any key, as they last said", () => {
@@ -51,24 +53,36 @@ describe("a line", () => {
     line.adopt("other", { requests: 2, prefillTokens: 600, prefillPairs: 3000 });
     line.adopt("third", { requests: 2, prefillTokens: 400, prefillPairs: 1000 });
     heldAt(holding, 10, { prefillTokens: 7, prefillPairs: 70 });
-    expect([line.requests, line.countBehind(5)]).toEqual([5, 3]);
-    expect(line.aheadOf(20)).toEqual({ prefillTokens: 507, prefillPairs: 2070 });
+    expect([line.requests, line.countBehind(5, 0)]).toEqual([5, 3]);
+    expect(line.aheadOf(20, 0)).toEqual({ prefillTokens: 507, prefillPairs: 2070 });
     expect(line.own()).toEqual({ requests: 1, prefillTokens: 7, prefillPairs: 70 });
     line.adopt("third", { requests: 0, prefillTokens: 0, prefillPairs: 0 });
     line.adopt("other", undefined);
-    expect([line.requests, line.aheadOf(20)]).toEqual([1, { prefillTokens: 7, prefillPairs: 70 }]);
+    expect([line.requests, line.aheadOf(20, 0)]).toEqual([1, { prefillTokens: 7, prefillPairs: 70 }]);
   });
 
   it("has no place for a ticket that is not held", () => {
     const line = new HoldingLine();
-    line.add(ticket(), 1);
-    expect(() => line.add(ticket(), 2)).toThrow("not held");
+    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
+    line.add(heldAt(holding, 1));
+    expect(() => line.add(ticket(holding))).toThrow("not held");
+  });
+});
+
+describe("the order by the policy's key alone", () => {
+  it("knows one tenant, that gets and claims nothing, and one urgency", () => {
+    const [one, other] = ["one", "other"].map((tenant) => keyOrder.tenantOf({ ...REQUEST, tenant }));
+    one?.charge(100, 10);
+    one?.held(REQUEST);
+    expect(other).toBe(one);
+    expect([one?.servedTokens, one?.claimedTokens, one?.costOf(REQUEST)]).toEqual([0, 0, 0]);
+    expect(keyOrder.urgencyOf({ ...REQUEST, priority: "high" })).toBe(keyOrder.topUrgency);
   });
 });
 
 describe("the holding", () => {
   it("is full at the number it is bounded by", () => {
-    const holding = new Holding({ maxRequests: 2, maxBytes: 0, maxWaitMs: 1000 });
+    const holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, maxRequests: 2, maxBytes: 0 });
     const first = heldAt(holding, 1);
     expect([holding.size, holding.hasRoomFor(0)]).toEqual([1, true]);
     heldAt(holding, 2, { endpointId: "b" });
@@ -78,21 +92,21 @@ describe("the holding", () => {
   });
 
   it("has no room for bodies that add up to more than it is bounded by, until some have left", () => {
-    const holding = new Holding({ maxRequests: 9, maxBytes: 1000, maxWaitMs: 1000 });
-    const [first, second] = [600, 300].map((bytes) => new Ticket(REQUEST, [], 0, bytes)) as [Ticket, Ticket];
+    const holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, maxBytes: 1000 });
+    const [first, second] = [600, 300].map((bytes) => ticket(holding, 0, bytes)) as [Ticket, Ticket];
     for (const each of [first, second, first]) holding.put(each, place(1));
     expect([holding.hasRoomFor(100), holding.hasRoomFor(101)]).toEqual([true, false]);
     holding.remove(first);
     expect([holding.hasRoomFor(700), holding.hasRoomFor(701)]).toEqual([true, false]);
   });
 
-  it("moves a ticket from line to line without counting it twice, nor younger than it is", () => {
+  it("moves a ticket from line to line without counting it twice", () => {
     const holding = new Holding(DEFAULT_HOLDING_LIMITS);
     const moved = heldAt(holding, 5);
     const other = heldAt(holding, 6);
     holding.put(moved, place(9, { endpointId: undefined }));
     expect(moved.place).toEqual(place(9, { endpointId: undefined }));
-    expect([holding.size, holding.oldest]).toEqual([2, moved]);
+    expect([holding.size, holding.byPriority]).toEqual([2, { low: 0, normal: 2, high: 0 }]);
     expect(holding.line("a").tickets()).toEqual([other]);
     expect(holding.line(undefined).tickets()).toEqual([moved]);
     expect([...holding.lines()].map(({ requests }) => requests)).toEqual([1, 1]);
@@ -102,7 +116,7 @@ describe("the holding", () => {
     const holding = new Holding(DEFAULT_HOLDING_LIMITS);
     const held = heldAt(holding, 5);
     expect(holding.remove(held)).toBe(true);
-    expect([held.place, holding.size, holding.oldest]).toEqual([undefined, 0, undefined]);
+    expect([held.place, holding.size, holding.nextDueMs]).toEqual([undefined, 0, Number.POSITIVE_INFINITY]);
     expect(holding.remove(held)).toBe(false);
     expect(holding.size).toBe(0);
   });
@@ -115,20 +129,18 @@ describe("the holding", () => {
     expect(holding.line("a")).not.toBe(line);
   });
 
-  it("lets go of tickets that left, though one that came before them stays", () => {
-    const holding = new Holding(DEFAULT_HOLDING_LIMITS);
-    const patient = heldAt(holding, 0);
-    const left = Array.from({ length: 100 }, (_, i) => heldAt(holding, i + 1));
-    for (const each of left) holding.remove(each);
-    let looks = 0;
-    for (const each of left) {
-      Object.defineProperty(each, "place", { get: () => void looks++ });
-    }
-    const later = Array.from({ length: 10 }, (_, i) => heldAt(holding, 200 + i));
-    // The first of the later ones had them looked at and dropped; nobody looks at them again.
-    expect(looks).toBe(100);
-    holding.remove(patient);
-    expect([holding.oldest, looks]).toEqual([later[0], 100]);
+  it("lets go of who waited too long: first come, first out, whoever left before left out", () => {
+    const holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, maxWaitMs: 1000 });
+    const held = [30, 10, 20, 20, 40].map((atMs) => {
+      const one = ticket(holding, atMs);
+      holding.put(one, place(1));
+      return one;
+    });
+    const [third, first, gone, second, last] = held as [Ticket, Ticket, Ticket, Ticket, Ticket];
+    holding.remove(gone);
+    expect([holding.nextDueMs, holding.pass(1009)]).toEqual([1010, []]);
+    expect(holding.pass(1030)).toEqual([first, second, third]);
+    expect([holding.size, holding.nextDueMs, last.place]).toEqual([1, 1040, place(1)]);
   });
 
   it("is what sorted lists would make of the same events", () => {
@@ -147,7 +159,7 @@ describe("the holding", () => {
         const moved: Ticket[] = [];
         for (const [heldAtMs, happened] of events.entries()) {
           if ("put" in happened) {
-            const held = ticket(heldAtMs);
+            const held = ticket(holding, heldAtMs);
             arrived.push(held);
             moved.push(held);
             holding.put(held, placeOf(happened.put, happened.at, happened.tokens));
@@ -164,7 +176,8 @@ describe("the holding", () => {
               holding.remove(held);
             }
           }
-          expect([holding.size, holding.oldest]).toEqual([arrived.length, arrived[0]]);
+          const dueMs = (arrived[0]?.arrivedAtMs ?? Number.POSITIVE_INFINITY) + DEFAULT_HOLDING_LIMITS.maxWaitMs;
+          expect([holding.size, holding.nextDueMs]).toEqual([arrived.length, dueMs]);
           for (const at of ["a", "b", undefined]) {
             const there = moved.filter((each) => each.place?.endpointId === at);
             const sorted = there.toSorted((one, other) => keyOf(one) - keyOf(other));
@@ -172,11 +185,11 @@ describe("the holding", () => {
             const sum = (tickets: readonly Ticket[]) =>
               tickets.reduce((all, { place }) => all + (place?.prefillTokens ?? 0), 0);
             const ahead = sorted.filter((each) => keyOf(each) < asked);
-            expect(holding.line(at).aheadOf(asked)).toEqual({
+            expect(holding.line(at).aheadOf(asked, 0)).toEqual({
               prefillTokens: sum(ahead),
               prefillPairs: 3 * sum(ahead),
             });
-            expect(holding.line(at).countBehind(asked)).toBe(sorted.filter((each) => keyOf(each) > asked).length);
+            expect(holding.line(at).countBehind(asked, 0)).toBe(sorted.filter((each) => keyOf(each) > asked).length);
             expect(holding.line(at).own()).toMatchObject({ requests: sorted.length, prefillTokens: sum(sorted) });
           }
         }

@@ -1,132 +1,32 @@
-import type { HeldPrefill, HeldWork } from "./policy.ts";
-import type { HeldShare } from "./shared-work.ts";
-import type { HoldingPlace, Ticket } from "./ticket.ts";
-
-/** Tickets held for one endpoint, or for whichever has room, in the order of their keys. */
-export class HoldingLine implements HeldWork {
-  readonly #tickets: Ticket[] = [];
-  /** Work of the first n + 1 tickets; up to date for the first `#summed`. */
-  readonly #tokens: number[] = [];
-  readonly #pairs: number[] = [];
-  #summed = 0;
-  /** What other balancers hold for the endpoint, each as it said last. */
-  readonly #others = new Map<string, HeldShare>();
-
-  get requests(): number {
-    return this.#tickets.length + this.#othersSum("requests");
-  }
-
-  get first(): Ticket | undefined {
-    return this.#tickets[0];
-  }
-
-  aheadOf(key: number): HeldPrefill {
-    if (this.#tickets.length === 0 && this.#others.size === 0) return NOTHING;
-    const ahead = this.#placeOf(key);
-    this.#sumUp();
-    // Of the keys of those that others hold nothing is known: half of them go before it.
-    return {
-      prefillTokens: (this.#tokens[ahead - 1] ?? 0) + this.#othersSum("prefillTokens") / 2,
-      prefillPairs: (this.#pairs[ahead - 1] ?? 0) + this.#othersSum("prefillPairs") / 2,
-    };
-  }
-
-  countBehind(key: number): number {
-    return this.#tickets.length - this.#placeAfter(key) + this.#othersSum("requests") / 2;
-  }
-
-  /** What the balancer `from` holds for the endpoint, in place of what it said before; undefined: nothing any more. */
-  adopt(from: string, share: HeldShare | undefined): void {
-    if (share === undefined || share.requests === 0) this.#others.delete(from);
-    else this.#others.set(from, share);
-  }
-
-  /** What is held here. */
-  own(): HeldShare {
-    const requests = this.#tickets.length;
-    this.#sumUp();
-    const prefillTokens = this.#tokens[requests - 1] ?? 0;
-    return { requests, prefillTokens, prefillPairs: this.#pairs[requests - 1] ?? 0 };
-  }
-
-  /** Behind those with the same key. */
-  add(ticket: Ticket, key: number): void {
-    const place = this.#placeAfter(key);
-    this.#tickets.splice(place, 0, ticket);
-    this.#summed = Math.min(this.#summed, place);
-  }
-
-  remove(ticket: Ticket, key: number): void {
-    const place = this.#tickets.indexOf(ticket, this.#placeOf(key));
-    this.#tickets.splice(place, 1);
-    this.#summed = Math.min(this.#summed, place);
-  }
-
-  tickets(): readonly Ticket[] {
-    return [...this.#tickets];
-  }
-
-  /** Tickets with a smaller key. */
-  #placeOf(key: number): number {
-    return this.#search((other) => other < key);
-  }
-
-  /** Tickets with this key or a smaller one. */
-  #placeAfter(key: number): number {
-    return this.#search((other) => other <= key);
-  }
-
-  #search(isAhead: (key: number) => boolean): number {
-    let low = 0;
-    let high = this.#tickets.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (isAhead(placeOf(this.#tickets[middle] as Ticket).key)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #othersSum(sum: keyof HeldShare): number {
-    let total = 0;
-    if (this.#others.size > 0) for (const share of this.#others.values()) total += share[sum];
-    return total;
-  }
-
-  #sumUp(): void {
-    for (let at = this.#summed; at < this.#tickets.length; at++) {
-      const { prefillTokens, prefillPairs } = placeOf(this.#tickets[at] as Ticket);
-      this.#tokens[at] = (at === 0 ? 0 : (this.#tokens[at - 1] as number)) + prefillTokens;
-      this.#pairs[at] = (at === 0 ? 0 : (this.#pairs[at - 1] as number)) + prefillPairs;
-    }
-    this.#summed = this.#tickets.length;
-  }
-}
-
-const NOTHING: HeldPrefill = { prefillTokens: 0, prefillPairs: 0 };
-
-function placeOf({ place }: Ticket): HoldingPlace {
-  if (place === undefined) throw new Error("this ticket is not held");
-  return place;
-}
+import { DueHeap } from "./due-heap.ts";
+import { type HoldOrder, keyOrder } from "./hold-order.ts";
+import { HoldingLine, inTurn } from "./holding-line.ts";
+import type { Priority, RequestProfile } from "./request.ts";
+import { worstOf } from "./shedding.ts";
+import { type Arrival, type HoldingPlace, Ticket } from "./ticket.ts";
 
 /** How much is held at most, and for how long. */
 export interface HoldingLimits {
+  /** 0: nobody is held. */
   readonly maxRequests: number;
   /** Of their bodies together. */
   readonly maxBytes: number;
-  /** After that a request is sent though its endpoint has no room. */
+  /** From a request's arrival: after that it is refused. */
   readonly maxWaitMs: number;
+  /** Each such span from its arrival makes a held request more urgent, as far as the order knows urgencies. */
+  readonly promoteAfterMs: number;
 }
 
 /**
  * Bytes: 4096 prompts of 16,000 tokens, or four of the largest bodies. Time: long enough for any order by size to come
- * to an end; a request that waited longer has been forgotten by its client.
+ * to an end; a request that waited longer has been forgotten by its client. Promotion: the least urgent are level with
+ * the most urgent after 20 s, which is before clients of the shortest patience (30 s) give up.
  */
 export const DEFAULT_HOLDING_LIMITS: HoldingLimits = {
   maxRequests: 4096,
   maxBytes: 256 * 1024 * 1024,
   maxWaitMs: 180_000,
+  promoteAfterMs: 10_000,
 };
 
 /**
@@ -134,26 +34,76 @@ export const DEFAULT_HOLDING_LIMITS: HoldingLimits = {
  * of those that are held for any. Bounded in number, bytes and time.
  */
 export class Holding {
-  readonly limits: HoldingLimits;
+  limits: HoldingLimits;
+  readonly order: HoldOrder;
   readonly #lines = new Map<string | undefined, HoldingLine>();
-  /** Tickets in the order in which they came; those that left since are skipped. */
-  #arrivals: Ticket[] = [];
-  /** So many at the head have left. */
-  #gone = 0;
+  readonly #due = new DueHeap();
+  readonly #byPriority: Record<Priority, number> = { low: 0, normal: 0, high: 0 };
   #size = 0;
   #bytes = 0;
+  #tickets = 0;
 
-  constructor(limits: HoldingLimits) {
+  constructor(limits: HoldingLimits, order: HoldOrder = keyOrder) {
     this.limits = limits;
+    this.order = order;
   }
 
   get size(): number {
     return this.#size;
   }
 
+  /** Of the bodies of those that are held. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** How many are held, by what they came with. */
+  get byPriority(): Readonly<Record<Priority, number>> {
+    return this.#byPriority;
+  }
+
+  /** When time does something to a held request next; infinity: never. */
+  get nextDueMs(): number {
+    return this.#due.first?.dueMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** A ticket for a request that came; it is not held yet. */
+  ticket(request: RequestProfile, arrival: Arrival): Ticket {
+    const { maxWaitMs, promoteAfterMs } = this.limits;
+    const { arrivedAtMs, heldAtMs } = arrival;
+    const ticket = new Ticket(this.#tickets++, request, arrival, {
+      tenant: this.order.tenantOf(request),
+      urgency: this.order.urgencyOf(request),
+      promotedAtMs: arrivedAtMs + promoteAfterMs,
+      deadlineMs: arrivedAtMs + Math.min(maxWaitMs, request.patienceMs ?? Number.POSITIVE_INFINITY),
+    });
+    this.#promote(ticket, heldAtMs);
+    return ticket;
+  }
+
   /** Whether one more with a body of this size may be held. */
   hasRoomFor(bodyBytes: number): boolean {
     return this.#size < this.limits.maxRequests && this.#bytes + bodyBytes <= this.limits.maxBytes;
+  }
+
+  /** Whether the newcomer may be held, though others may have to go for it. */
+  canTake(newcomer: Ticket): boolean {
+    return this.hasRoomFor(newcomer.bodyBytes) || worstOf(newcomer, this.#lines.values()) !== undefined;
+  }
+
+  /** Takes out whoever has to go so that the newcomer may be held; undefined: that would not do, and nobody goes. */
+  makeRoomFor(newcomer: Ticket): readonly Ticket[] | undefined {
+    const shed: { readonly ticket: Ticket; readonly place: HoldingPlace }[] = [];
+    while (!this.hasRoomFor(newcomer.bodyBytes)) {
+      const ticket = worstOf(newcomer, this.#lines.values());
+      if (ticket === undefined) {
+        for (const { ticket, place } of shed) this.put(ticket, place);
+        return undefined;
+      }
+      shed.push({ ticket, place: ticket.heldPlace });
+      this.remove(ticket);
+    }
+    return shed.map(({ ticket }) => ticket);
   }
 
   /** The line of an endpoint that is in the pool, or of any; the same one as long as the endpoint stays. */
@@ -170,6 +120,20 @@ export class Holding {
     return this.#lines.values();
   }
 
+  /** All who are held, the most urgent first; of one urgency line by line, those of whom got least first. */
+  tickets(): readonly Ticket[] {
+    return inTurn([...this.#lines.values()].flatMap((line) => line.classes));
+  }
+
+  /** How many go before a newcomer of this urgency, taken together. */
+  countAhead(urgency: number): number {
+    let count = 0;
+    for (const { classes } of this.#lines.values()) {
+      for (const each of classes) if (each.urgency >= urgency) count += each.all.size;
+    }
+    return count;
+  }
+
   /** The endpoint left: its line goes, once it is empty. */
   forget(endpointId: string): void {
     this.#lines.delete(endpointId);
@@ -177,50 +141,62 @@ export class Holding {
 
   /** Holds a new ticket, or moves one. */
   put(ticket: Ticket, place: HoldingPlace): void {
-    if (!this.#take(ticket)) this.#arrive(ticket);
+    const { place: before } = ticket;
+    if (before === undefined) this.#count(ticket);
+    else this.line(before.endpointId).remove(ticket);
     ticket.place = place;
-    this.line(place.endpointId).add(ticket, place.key);
-    this.#size++;
-    this.#bytes += ticket.bodyBytes;
+    this.line(place.endpointId).add(ticket);
   }
 
   /** False: it was not held. */
   remove(ticket: Ticket): boolean {
-    const wasHeld = this.#take(ticket);
-    // The last one takes along what is left of those before it, and of what they hold.
-    if (this.#size === 0) this.#forgetArrivals();
-    return wasHeld;
-  }
-
-  #take(ticket: Ticket): boolean {
     const { place } = ticket;
     if (place === undefined) return false;
-    this.line(place.endpointId).remove(ticket, place.key);
+    this.line(place.endpointId).remove(ticket);
     ticket.place = undefined;
+    this.#due.remove(ticket);
     this.#size--;
     this.#bytes -= ticket.bodyBytes;
+    this.#byPriority[ticket.request.priority]--;
+    ticket.tenant.left(ticket.request);
     return true;
   }
 
-  /** The ticket that has been held longest. */
-  get oldest(): Ticket | undefined {
-    while (this.#gone < this.#arrivals.length && this.#arrivals[this.#gone]?.place === undefined) this.#gone++;
-    return this.#arrivals[this.#gone];
-  }
-
-  #forgetArrivals(): void {
-    if (this.#arrivals.length > 0) this.#arrivals = [];
-    this.#gone = 0;
-  }
-
-  /** Those that left are dropped once they are most of the list. */
-  #arrive(ticket: Ticket): void {
-    if (this.#arrivals.length > 2 * this.#size + SPARE) {
-      this.#arrivals = this.#arrivals.filter(({ place }) => place !== undefined);
-      this.#gone = 0;
+  /** Makes those more urgent that waited long enough, and takes out those that waited too long: first come, first out. */
+  pass(nowMs: number): readonly Ticket[] {
+    const overdue: Ticket[] = [];
+    for (let { first } = this.#due; first !== undefined && first.dueMs <= nowMs; first = this.#due.first) {
+      if (first.deadlineMs <= nowMs) {
+        this.remove(first);
+        overdue.push(first);
+      } else this.#promoteHeld(first, nowMs);
     }
-    this.#arrivals.push(ticket);
+    return overdue;
+  }
+
+  #count(ticket: Ticket): void {
+    this.#due.add(ticket);
+    this.#size++;
+    this.#bytes += ticket.bodyBytes;
+    this.#byPriority[ticket.request.priority]++;
+    ticket.tenant.held(ticket.request);
+  }
+
+  #promoteHeld(ticket: Ticket, nowMs: number): void {
+    const line = this.line(ticket.heldPlace.endpointId);
+    this.#due.remove(ticket);
+    line.remove(ticket);
+    this.#promote(ticket, nowMs);
+    line.add(ticket);
+    this.#due.add(ticket);
+  }
+
+  #promote(ticket: Ticket, nowMs: number): void {
+    const { topUrgency } = this.order;
+    while (ticket.urgency < topUrgency && ticket.promotedAtMs <= nowMs) {
+      ticket.urgency++;
+      ticket.promotedAtMs += this.limits.promoteAfterMs;
+    }
+    if (ticket.urgency >= topUrgency) ticket.promotedAtMs = Number.POSITIVE_INFINITY;
   }
 }
-
-const SPARE = 64;

@@ -1,5 +1,6 @@
 export type { Account } from "./account.ts";
-export { Balancer, type BalancerOptions, createBalancer, type Observation } from "./balancer.ts";
+export { Balancer, type BalancerChange, type BalancerOptions, createBalancer, type Observation } from "./balancer.ts";
+export { Breaker, type BreakerState, DEFAULT_EJECTION_OPTIONS, type EjectionOptions } from "./breaker.ts";
 export { type Cost, costOf, DECODE_WORK, PREFILL_WORK, workTokens } from "./cost.ts";
 export type {
   Decision,
@@ -27,9 +28,11 @@ export {
   type ProbeOutcome,
   takesTraffic,
 } from "./health.ts";
+export { type HoldOrder, keyOrder, type Tenant } from "./hold-order.ts";
 export { DEFAULT_HOLDING_LIMITS, Holding, type HoldingLimits } from "./holding.ts";
 export { KvMirror, type Stay } from "./kv-mirror.ts";
 export { Lease, Ledger } from "./ledger.ts";
+export { Member } from "./member.ts";
 export { fixedOutput, MIN_REMAINING_TOKENS, type OutputExpectation } from "./output-expectation.ts";
 export { type OutputKey, OutputLengths } from "./output-lengths.ts";
 export { findPolicy, policyDefinitions } from "./policies/index.ts";
@@ -47,7 +50,7 @@ export type {
   PolicyDefinition,
   RoutedEvent,
 } from "./policy.ts";
-export { Member, Pool } from "./pool.ts";
+export { Pool, type PoolOptions } from "./pool.ts";
 export { BLOCK_UNITS, type Prefix, PrefixHasher } from "./prefix-hash.ts";
 export { PromptRatios } from "./prompt-ratios.ts";
 export { type Random, seededRandom } from "./random.ts";
@@ -59,7 +62,7 @@ export {
   recordingHeaderLine,
   recordingHeaderSchema,
 } from "./recording.ts";
-export { DEFAULT_OUTPUT_TOKENS, type RequestProfile, requestProfile } from "./request.ts";
+export { DEFAULT_OUTPUT_TOKENS, type Priority, type RequestProfile, requestProfile } from "./request.ts";
 export { ReuseOdds } from "./reuse-odds.ts";
 export { leastBy, sample } from "./select.ts";
 export type { AccountShare, CacheEvent, EndpointShare, HeldShare, PrefillDone, SharedWork } from "./shared-work.ts";

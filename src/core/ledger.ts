@@ -12,6 +12,10 @@ export class Lease {
   readonly openedAtMs: number;
   /** For whoever opened it: what belongs to it there. The ledger does not look at it. */
   holder: object | undefined;
+  /** For the endpoint's breaker: the generation it began in. Undefined: none, its result is told or not wanted. */
+  generation: object | undefined;
+  /** For the endpoint's breaker: it was told to have been answered well. */
+  isProven = false;
   readonly #account: MutableAccount;
   readonly #output: OutputExpectation;
   readonly #closed: () => void;

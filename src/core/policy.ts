@@ -30,13 +30,13 @@ export interface Candidate {
   visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void;
 }
 
-/** Requests held for one endpoint, in the order of their keys. */
+/** Requests held for one endpoint: the more urgent go first, and of one urgency those with the smaller key. */
 export interface HeldWork {
   readonly requests: number;
   /** Work of those that go before a request with this key. */
-  aheadOf(key: number): HeldPrefill;
+  aheadOf(key: number, urgency: number): HeldPrefill;
   /** How many go after it. */
-  countBehind(key: number): number;
+  countBehind(key: number, urgency: number): number;
 }
 
 /** Prefill that waits at the balancer. */
@@ -57,6 +57,8 @@ export interface PolicyContext {
   readonly random: Random;
   /** When the request came: before now, if it is held and decided again. */
   readonly arrivedAtMs: number;
+  /** How urgent it is: those that are held and less urgent go after it, whatever their keys. */
+  readonly urgency: number;
   /** Where it is held at this moment; undefined: nowhere. */
   readonly place: HoldingPlace | undefined;
 }

@@ -2,9 +2,11 @@ import { describe, expect, it } from "vitest";
 import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import type { Exclusion, RefusalReason } from "./decision.ts";
+import { refusalOf } from "./eligibility.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
 import { Ledger } from "./ledger.ts";
-import { type Member, type Pool, refusalOf } from "./pool.ts";
+import type { Member } from "./member.ts";
+import type { Pool } from "./pool.ts";
 import { requestProfile } from "./request.ts";
 
 const REQUEST = requestProfile({ promptTokens: 100, model: "m" });
@@ -50,7 +52,7 @@ describe("membership", () => {
     expect(kept.mirror.size).toBe(2);
   });
 
-  it("knows nothing of an endpoint that returns but the work that still runs there", () => {
+  it("takes an endpoint that returns while its old work runs for what it was, but for its cache and its drain", () => {
     const ledger = new Ledger();
     const pool = emptyPool(ledger);
     pool.setEndpoints([endpoint({ id: "a" })]);
@@ -63,7 +65,7 @@ describe("membership", () => {
     const after = member(pool, "a");
     expect(after.mirror.size).toBe(0);
     expect(after.isDraining).toBe(false);
-    expect(after.account).toBe(before.account);
+    expect(after).toBe(before);
     expect(after.account.requests).toBe(1);
   });
 
@@ -137,7 +139,7 @@ describe("who may take a request", () => {
   ])("an endpoint that %s", (_, state, why) => {
     const pool = poolOf({ id: "a" });
     Object.assign(member(pool, "a"), state);
-    const { members, excluded } = pool.eligible(REQUEST, [], {});
+    const { members, excluded } = pool.eligible(REQUEST, [], {}, 0);
     expect(members).toHaveLength(why === undefined ? 1 : 0);
     expect(excluded).toEqual(why === undefined ? [] : [{ endpoint: "a", why }]);
   });
@@ -145,14 +147,19 @@ describe("who may take a request", () => {
   it("any endpoint, when the request names no model", () => {
     const pool = poolOf({ id: "a" });
     member(pool, "a").models = new Set(["n"]);
-    expect(pool.eligible({ ...REQUEST, model: "" }, [], {}).members).toHaveLength(1);
+    expect(pool.eligible({ ...REQUEST, model: "" }, [], {}, 0).members).toHaveLength(1);
   });
 
   it("neither those that were tried nor those the policy has no room on, in that order", () => {
     const pool = poolOf({ id: "a" }, { id: "b" }, { id: "c" });
-    const { members, excluded } = pool.eligible(REQUEST, ["a"], {
-      hasRoom: (_, { endpoint: { id } }) => id === "c",
-    });
+    const { members, excluded } = pool.eligible(
+      REQUEST,
+      ["a"],
+      {
+        hasRoom: (_, { endpoint: { id } }) => id === "c",
+      },
+      0,
+    );
     expect(members.map(({ endpoint: { id } }) => id)).toEqual(["c"]);
     expect(excluded).toEqual([
       { endpoint: "a", why: "tried" },
@@ -169,6 +176,7 @@ describe("an endpoint's numbers", () => {
     [{ tokensPerSecond: 0 }, "tokensPerSecond"],
     [{ tokensPerSecond: Number.NaN }, "tokensPerSecond"],
     [{ kvCapacityTokens: -5 }, "kvCapacityTokens"],
+    [{ maxRequests: 0 }, "maxRequests"],
   ])("are refused with their name when they are %j", (facts, name) => {
     expect(() => poolOf({ id: "a" }, { id: "gpu-1", ...facts })).toThrow(`endpoint "gpu-1": ${name} must be`);
   });

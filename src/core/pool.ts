@@ -1,101 +1,42 @@
-import type { Account } from "./account.ts";
-import type { Exclusion, RefusalReason } from "./decision.ts";
-import type { Endpoint, EngineSignals } from "./endpoint.ts";
-import { EngineSpeed } from "./engine-speed.ts";
-import { type Availability, takesTraffic } from "./health.ts";
-import type { Holding, HoldingLine } from "./holding.ts";
-import { KvMirror } from "./kv-mirror.ts";
-import type { Ledger } from "./ledger.ts";
-import type { Candidate, EvictionVisitor, Policy } from "./policy.ts";
+import { DEFAULT_EJECTION_OPTIONS, type EjectionOptions } from "./breaker.ts";
+import { Ejections } from "./ejections.ts";
+import { type Eligibility, type Excluded, exclusionOf, lastResort } from "./eligibility.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { Availability } from "./health.ts";
+import type { Holding } from "./holding.ts";
+import type { Lease, Ledger } from "./ledger.ts";
+import { Member, type PoolKnowledge } from "./member.ts";
+import type { Policy } from "./policy.ts";
 import type { RequestProfile } from "./request.ts";
 import type { ReuseOdds } from "./reuse-odds.ts";
-import { SpeedObserver } from "./speed-observer.ts";
+import { rampOf } from "./slow-start.ts";
 import { SpeedPool } from "./speed-pool.ts";
 
-/** One endpoint in its pool, with everything known and learned of it. */
-export class Member implements Candidate {
-  endpoint: Endpoint;
-  readonly account: Account;
-  readonly speed: EngineSpeed;
-  /** Learns `speed` from the requests that run there. */
-  readonly observer: SpeedObserver;
-  readonly mirror: KvMirror;
-  /** Requests held for it. */
-  readonly held: HoldingLine;
-  signals: EngineSignals | undefined;
-  availability: Availability = "unknown";
-  /** Finishes what it has, takes nothing new. */
-  isDraining = false;
-  /** Undefined: not known yet, so it is tried with any model. */
-  models: ReadonlySet<string> | undefined;
-
-  constructor(endpoint: Endpoint, account: Account, shared: PoolKnowledge, held: HoldingLine) {
-    this.endpoint = endpoint;
-    this.account = account;
-    this.speed = new EngineSpeed(shared.speeds, endpoint.tokensPerSecond);
-    this.observer = new SpeedObserver(account, this.speed);
-    this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse);
-    this.held = held;
-  }
-
-  get kvCapacityTokens(): number | undefined {
-    return this.endpoint.kvCapacityTokens ?? this.signals?.kvCapacityTokens;
-  }
-
-  get kvTokens(): number {
-    const { contextTokens, waitingPromptTokens, requests } = this.account;
-    // Half of each request's last block is empty, on the mean.
-    const unfilledTokens = (requests * (this.signals?.kvBlockTokens ?? KV_BLOCK_TOKENS)) / 2;
-    return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
-  }
-
-  /** When the prefill that other balancers spoke of is believed to be done; undefined: there is none. */
-  get othersPrefillDueMs(): number | undefined {
-    const { othersPrefillTokens, othersPrefillPairs, prefillSinceMs } = this.account;
-    if (othersPrefillTokens === 0) return undefined;
-    return prefillSinceMs + this.speed.prefillMs(othersPrefillTokens, othersPrefillPairs);
-  }
-
-  cachedTokens(request: RequestProfile): number {
-    if (request.prefix === undefined) return 0;
-    // An engine computes at least the last prompt token, whatever it holds.
-    return Math.max(0, Math.min(this.mirror.matchedTokens(request.prefix), request.promptTokens - 1));
-  }
-
-  visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void {
-    this.mirror.visitEvicted(tokens, this.kvTokens, nowMs, visit);
-  }
-}
-
-/** What the members of a pool learn together. */
-export interface PoolKnowledge {
-  readonly speeds: SpeedPool;
-  readonly reuse: ReuseOdds;
-}
-
-/** The default of vLLM. */
-const KV_BLOCK_TOKENS = 16;
-
-/** Who may take a request, and why the others may not. */
-export interface Eligibility {
-  readonly members: readonly Member[];
-  /** Those excluded for want of room alone: what a policy says of them explains a saturated pool. */
-  readonly full: readonly Member[];
-  readonly excluded: readonly { readonly endpoint: string; readonly why: Exclusion }[];
+/** How a pool treats endpoints that fail, and those that are new. */
+export interface PoolOptions {
+  /** What is left out is that of `DEFAULT_EJECTION_OPTIONS`. */
+  readonly ejection?: Partial<EjectionOptions> | undefined;
+  /** How long an endpoint that is new or was out takes to its full share; 0 or undefined: it has it at once. */
+  readonly slowStartMs?: number | undefined;
 }
 
 /** Ordered membership. Endpoints that stay keep everything learned about them. */
 export class Pool {
   readonly #ledger: Ledger;
   readonly #holding: Holding;
-  readonly #shared: PoolKnowledge;
+  #shared: PoolKnowledge;
+  readonly #ejections: Ejections;
   #members: ReadonlyMap<string, Member> = new Map();
   #ordered: readonly Member[] = [];
+  /** Those that left while something ran there. */
+  readonly #leaving = new Map<string, Member>();
 
-  constructor(ledger: Ledger, holding: Holding, reuse: ReuseOdds) {
+  constructor(ledger: Ledger, holding: Holding, reuse: ReuseOdds, options: PoolOptions = {}) {
     this.#ledger = ledger;
     this.#holding = holding;
-    this.#shared = { speeds: new SpeedPool(), reuse };
+    const ejection = { ...DEFAULT_EJECTION_OPTIONS, ...options.ejection };
+    this.#shared = { speeds: new SpeedPool(), reuse, ejection, slowStartMs: options.slowStartMs };
+    this.#ejections = new Ejections(ejection.maxRatio);
   }
 
   get members(): readonly Member[] {
@@ -109,52 +50,110 @@ export class Pool {
 
   /**
    * Makes the pool consist of `endpoints`, in this order. An id that now stands for another URL is
-   * another server: nothing learned of the old one is kept but its work in flight.
+   * another server: nothing learned of the old one is kept but its work in flight. One that left and comes back while
+   * something still runs there is the same as before.
+   * @param nowMs From when on new ones are warmed up; left out: they are warm, there was no pool before them.
    * @throws RangeError when two of them have the same id, or a number is not one that can be meant.
    */
-  setEndpoints(endpoints: readonly Endpoint[]): void {
+  setEndpoints(endpoints: readonly Endpoint[], nowMs: number = Number.NEGATIVE_INFINITY): void {
     checkIds(endpoints);
     for (const endpoint of endpoints) checkNumbers(endpoint);
+    for (const [id, { account }] of this.#leaving) if (account.requests === 0) this.#leaving.delete(id);
     const members = new Map<string, Member>();
-    for (const endpoint of endpoints) members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint));
+    for (const endpoint of endpoints) members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint, nowMs));
     for (const [id, member] of this.#members) {
       if (members.get(id) !== member) member.speed.leave();
-      if (!members.has(id)) this.#ledger.forget(id);
+      if (members.has(id)) continue;
+      this.#ledger.forget(id);
+      if (member.account.requests > 0) this.#leaving.set(id, member);
     }
     this.#members = members;
     this.#ordered = [...members.values()];
+    this.#ejections.review(this.#ordered, nowMs);
+  }
+
+  /** Other rules from now on; what is left out stays. Nobody who is out comes back by it, unless too many are. */
+  configure(options: PoolOptions, nowMs: number): void {
+    const ejection = { ...this.#shared.ejection, ...options.ejection };
+    const slowStartMs = options.slowStartMs ?? this.#shared.slowStartMs;
+    this.#shared = { ...this.#shared, ejection, slowStartMs };
+    for (const { breaker, slowStart } of this.#ordered) {
+      breaker.configure(ejection);
+      slowStart.configure(slowStartMs);
+    }
+    this.#ejections.configure(ejection.maxRatio);
+    this.#ejections.review(this.#ordered, nowMs);
+  }
+
+  /** A member was found in another state. */
+  setAvailability(member: Member, availability: Availability, nowMs: number): void {
+    member.becomes(availability, nowMs);
+    this.#ejections.review(this.#ordered, nowMs);
+  }
+
+  setDraining(member: Member, isDraining: boolean, nowMs: number): void {
+    member.isDraining = isDraining;
+    this.#ejections.review(this.#ordered, nowMs);
+  }
+
+  /** A member failed the request of `lease`. True: it is ejected by that. */
+  failed(member: Member, lease: Lease, nowMs: number): boolean {
+    return this.#ejections.failed(member, lease, this.#ordered, nowMs);
   }
 
   /** Every member is either in `members` or excluded. */
-  eligible(request: RequestProfile, tried: readonly string[], policy: Pick<Policy, "hasRoom">): Eligibility {
+  eligible(
+    request: RequestProfile,
+    tried: readonly string[],
+    policy: Pick<Policy, "hasRoom">,
+    nowMs: number,
+  ): Eligibility {
+    const excluded: Excluded[] = [];
+    const able = this.#able(request, tried, nowMs, excluded);
+    const { members, full } = withRoom(able, request, policy, excluded);
+    const ramp = this.#shared.slowStartMs === undefined ? undefined : rampOf(members, nowMs);
+    if (ramp === undefined) return { members, full, excluded, ramp };
+    const admitted: Member[] = [];
+    for (const member of members) {
+      if (member.slowStart.warmthAt(nowMs) >= ramp.warmth || this.#mayWarmUp(member)) admitted.push(member);
+      else excluded.push({ endpoint: member.endpoint.id, why: "warming" });
+    }
+    return { members: admitted, full, excluded, ramp };
+  }
+
+  /** Whether `member` may take the request, room aside: what is asked of one that is idle, before anything is priced. */
+  couldTake(member: Member, request: RequestProfile, tried: readonly string[], nowMs: number): boolean {
+    const why = exclusionOf(member, request, tried, nowMs);
+    if (why !== "busy" && why !== "ejected") return why === undefined;
+    return this.#able(request, tried, nowMs, []).includes(member);
+  }
+
+  /** Those that may take the request, or the last resort where there are none. */
+  #able(request: RequestProfile, tried: readonly string[], nowMs: number, excluded: Excluded[]): readonly Member[] {
     const able: Member[] = [];
-    const excluded: { endpoint: string; why: Exclusion }[] = [];
     for (const member of this.#ordered) {
-      const why = exclusionOf(member, request, tried);
+      const why = exclusionOf(member, request, tried, nowMs);
       if (why === undefined) able.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why });
     }
-    if (policy.hasRoom === undefined) return { members: able, full: [], excluded };
-    const members: Member[] = [];
-    const full: Member[] = [];
-    for (const member of able) {
-      if (policy.hasRoom(request, member, able)) {
-        members.push(member);
-      } else {
-        full.push(member);
-        excluded.push({ endpoint: member.endpoint.id, why: "no_room" });
-      }
+    if (able.length > 0) return able;
+    const last = lastResort(this.#ordered, request, tried, nowMs);
+    for (const { endpoint } of last) {
+      excluded.splice(
+        excluded.findIndex((other) => other.endpoint === endpoint.id),
+        1,
+      );
     }
-    return { members, full, excluded };
+    return last;
   }
 
-  /** Whether `member` may take the request, room aside: what is asked before anything is priced. */
-  couldTake(member: Member, request: RequestProfile, tried: readonly string[]): boolean {
-    return exclusionOf(member, request, tried) === undefined;
+  /** Where requests have to wait, a cold endpoint that has nothing to do helps, one request at a time. */
+  #mayWarmUp({ slowStart, account }: Member): boolean {
+    return slowStart.hasCredit || (account.requests === 0 && this.#holding.size > 0);
   }
 
   #keep(endpoint: Endpoint): Member | undefined {
-    const kept = this.#members.get(endpoint.id);
+    const kept = this.#members.get(endpoint.id) ?? this.#revive(endpoint);
     if (kept?.endpoint.url !== endpoint.url) return undefined;
     kept.endpoint = endpoint;
     kept.speed.configure(endpoint.tokensPerSecond);
@@ -162,10 +161,50 @@ export class Pool {
     return kept;
   }
 
-  #add(endpoint: Endpoint): Member {
-    const { id } = endpoint;
-    return new Member(endpoint, this.#ledger.account(id), this.#shared, this.#holding.line(id));
+  /**
+   * One that left and is not done yet comes back as what it was, with its work and what was learned of it; not with what
+   * was in its cache, since nobody saw what became of that.
+   */
+  #revive({ id, url }: Endpoint): Member | undefined {
+    const member = this.#leaving.get(id);
+    this.#leaving.delete(id);
+    if (member?.endpoint.url !== url) return undefined;
+    // Its account stays with the ledger by being asked for.
+    this.#ledger.account(id);
+    member.held = this.#holding.line(id);
+    member.mirror.clear();
+    member.isDraining = false;
+    member.speed.rejoin();
+    return member;
   }
+
+  #add(endpoint: Endpoint, nowMs: number): Member {
+    const { id } = endpoint;
+    const added = new Member(endpoint, this.#ledger.account(id), this.#shared, this.#holding.line(id));
+    added.slowStart.begin(nowMs);
+    return added;
+  }
+}
+
+/** Parts those on which the policy has room from the others, which are excluded. */
+function withRoom(
+  able: readonly Member[],
+  request: RequestProfile,
+  policy: Pick<Policy, "hasRoom">,
+  excluded: Excluded[],
+): Pick<Eligibility, "members" | "full"> {
+  if (policy.hasRoom === undefined) return { members: able, full: [] };
+  const members: Member[] = [];
+  const full: Member[] = [];
+  for (const member of able) {
+    if (policy.hasRoom(request, member, able)) {
+      members.push(member);
+    } else {
+      full.push(member);
+      excluded.push({ endpoint: member.endpoint.id, why: "no_room" });
+    }
+  }
+  return { members, full };
 }
 
 function checkIds(endpoints: readonly Endpoint[]): void {
@@ -177,36 +216,12 @@ function checkIds(endpoints: readonly Endpoint[]): void {
 }
 
 /** A configuration file was checked already; a caller of the library may have computed these. */
-function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens }: Endpoint): void {
+function checkNumbers({ id, weight, tokensPerSecond, kvCapacityTokens, maxRequests }: Endpoint): void {
   if (!Number.isFinite(weight) || weight < 0) {
     throw new RangeError(`endpoint "${id}": weight must be a finite number of at least 0, not ${weight}`);
   }
-  for (const [name, value] of Object.entries({ tokensPerSecond, kvCapacityTokens })) {
+  for (const [name, value] of Object.entries({ tokensPerSecond, kvCapacityTokens, maxRequests })) {
     if (value === undefined || (Number.isFinite(value) && value > 0)) continue;
     throw new RangeError(`endpoint "${id}": ${name} must be a finite number above 0 or undefined, not ${value}`);
   }
-}
-
-/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
-function exclusionOf(member: Member, request: RequestProfile, tried: readonly string[]): Exclusion | undefined {
-  if (!serves(member, request.model)) return "model_not_served";
-  if (member.isDraining) return "draining";
-  if (member.endpoint.weight === 0) return "weight_zero";
-  if (!takesTraffic(member.availability)) return member.availability;
-  return tried.includes(member.endpoint.id) ? "tried" : undefined;
-}
-
-/** A request that names no model leaves the choice to the engine. */
-function serves(member: Member, model: string): boolean {
-  return model === "" || member.models === undefined || member.models.has(model);
-}
-
-/** The most telling reason: the one that says how near an endpoint came to taking the request. */
-export function refusalOf(excluded: Eligibility["excluded"]): RefusalReason {
-  const reasons = new Set(excluded.map(({ why }) => why));
-  if (reasons.has("no_room")) return "saturated";
-  if (reasons.has("tried")) return "exhausted";
-  if (reasons.has("down") || reasons.has("loading") || reasons.has("auth_failed")) return "unavailable";
-  if (reasons.has("draining") || reasons.has("weight_zero")) return "no_endpoint";
-  return reasons.has("model_not_served") ? "model_not_served" : "no_endpoint";
 }

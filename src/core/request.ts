@@ -1,6 +1,9 @@
 import { fixedOutput, type OutputExpectation } from "./output-expectation.ts";
 import type { Prefix } from "./prefix-hash.ts";
 
+/** How urgent a request is, against others that are held: the urgent go first, and the others rise by waiting. */
+export type Priority = "low" | "normal" | "high";
+
 /** What is known of a request before it is routed. */
 export interface RequestProfile {
   /** The name the endpoint knows the model by; aliases are already resolved. */
@@ -21,9 +24,17 @@ export interface RequestProfile {
   readonly prefix: Prefix | undefined;
   /** Undefined: the client gave no usable key. */
   readonly sessionKey: string | undefined;
+  /** Who sent it: tenants that are held get equal shares. Undefined: nobody said, which counts as one tenant. */
+  readonly tenant: string | undefined;
+  readonly priority: Priority;
+  /** How long its client waits for an answer, from its arrival, in ms; undefined: not told. */
+  readonly patienceMs: number | undefined;
 }
 
-/** Fills in what a caller leaves out: streaming, 256 output tokens or what the client allows, no prefix, no session. */
+/**
+ * Fills in what a caller leaves out: streaming, 256 output tokens or what the client allows, normal priority, no prefix,
+ * no session, no tenant, no end to its patience.
+ */
 export function requestProfile(
   known: Pick<RequestProfile, "promptTokens"> & Partial<RequestProfile> & { readonly expectedOutputTokens?: number },
 ): RequestProfile {
@@ -41,6 +52,9 @@ export function requestProfile(
     isStreaming: known.isStreaming ?? true,
     prefix: known.prefix,
     sessionKey: known.sessionKey,
+    tenant: known.tenant,
+    priority: known.priority ?? "normal",
+    patienceMs: known.patienceMs,
   };
 }
 

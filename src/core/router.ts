@@ -1,13 +1,15 @@
 import { costOf } from "./cost.ts";
-import type { Explanation, Refused, Routed } from "./decision.ts";
+import type { Explanation, Outcome, RefusalReason, Refused, Routed } from "./decision.ts";
+import { DrainMeter } from "./drain-meter.ts";
 import { Flight, firstTokenDueMs } from "./flight.ts";
 import type { Ledger } from "./ledger.ts";
+import type { Member } from "./member.ts";
 import type { Candidate, Policy } from "./policy.ts";
-import { type Member, type Pool, refusalOf } from "./pool.ts";
+import type { Pool } from "./pool.ts";
 import type { Random } from "./random.ts";
-import type { RequestProfile } from "./request.ts";
 import type { Sharing } from "./sharing.ts";
 import { SlotList } from "./slot-list.ts";
+import { type Ramp, rampMoved } from "./slow-start.ts";
 import type { Ticket } from "./ticket.ts";
 
 /** A request that the policy looked at. */
@@ -17,76 +19,145 @@ export interface Weighed {
   /** Those that could; empty: none. */
   readonly candidates: readonly Candidate[];
   readonly explanation: Explanation;
+  /** Those of the endpoints that are held to a smaller share; undefined: nobody is. */
+  readonly ramp: Ramp<Member> | undefined;
 }
 
 /** Asks the policy, and carries out what was decided: the lease and the flight open in one step. */
 export class Router {
-  readonly policyName: string;
-  readonly policy: Policy;
+  #policyName: string;
+  #policy: Policy;
   readonly #pool: Pool;
   readonly #ledger: Ledger;
   readonly #sharing: Sharing;
+  readonly #drain = new DrainMeter();
+  readonly #refusals: Partial<Record<RefusalReason, number>> = {};
   /** Flights whose tokens are not seen. */
   readonly unseen: SlotList<Flight> = new SlotList<Flight>();
 
   constructor(policyName: string, policy: Policy, pool: Pool, ledger: Ledger, sharing: Sharing) {
-    this.policyName = policyName;
-    this.policy = policy;
+    this.#policyName = policyName;
+    this.#policy = policy;
     this.#pool = pool;
     this.#ledger = ledger;
     this.#sharing = sharing;
   }
 
+  get policyName(): string {
+    return this.#policyName;
+  }
+
+  get policy(): Policy {
+    return this.#policy;
+  }
+
+  /** How often what was refused. */
+  get refusals(): Readonly<Partial<Record<RefusalReason, number>>> {
+    return this.#refusals;
+  }
+
+  /** Another policy from now on; of what the one before kept for itself, nothing is left. */
+  use(policyName: string, policy: Policy): void {
+    this.#policyName = policyName;
+    this.#policy = policy;
+  }
+
   /** What the policy would choose, with nothing changed. */
-  weigh({ request, tried, heldAtMs, place }: Ticket, random: Random, nowMs: number): Weighed {
-    const { members, full, excluded } = this.#pool.eligible(request, tried, this.policy);
-    const context = { nowMs, random, arrivedAtMs: heldAtMs, place };
-    if (!isNonEmpty(members)) {
+  weigh({ request, tried, arrivedAtMs, urgency, place }: Ticket, random: Random, nowMs: number): Weighed {
+    const { members, full, excluded, ramp } = this.#pool.eligible(request, tried, this.#roomRule, nowMs);
+    const context = { nowMs, random, arrivedAtMs, urgency, place };
+    const candidates = members.length > 0 ? members : this.#waitedFor(full);
+    if (!isNonEmpty(candidates)) {
       const [reason, considered] = isNonEmpty(full)
         ? ["no endpoint has room", this.policy.choose(request, full, context).considered]
         : ["no endpoint can take it", []];
       const explanation = { policy: this.policyName, reason, considered, excluded };
-      return { chosen: undefined, candidates: [], explanation };
+      return { chosen: undefined, candidates: [], explanation, ramp };
     }
-    const { chosen, reason, considered } = this.policy.choose(request, members, context);
+    const { chosen, reason, considered } = this.policy.choose(request, candidates, context);
     const explanation = { policy: this.policyName, reason, considered, excluded };
     // Candidates are the pool's own members.
-    return { chosen: chosen as Member, candidates: members, explanation };
+    return { chosen: chosen as Member, candidates, explanation, ramp };
   }
 
   /** The request goes to `chosen`. */
-  route(request: RequestProfile, { candidates, explanation }: Weighed, chosen: Member, nowMs: number): Routed {
+  route(
+    { request, tenant }: Ticket,
+    { candidates, explanation, ramp }: Weighed,
+    chosen: Member,
+    nowMs: number,
+  ): Routed {
     const cost = costOf(request, chosen.cachedTokens(request));
     const dueMs = firstTokenDueMs(chosen, cost, nowMs);
     const lease = this.#ledger.open(chosen.endpoint.id, cost, request.output, nowMs);
-    const flight = new Flight(request, lease, chosen, dueMs);
+    const flight = new Flight(request, lease, chosen, dueMs, tenant);
     lease.holder = flight;
+    chosen.breaker.began(lease, nowMs);
+    if (ramp !== undefined) rampMoved(ramp, chosen, nowMs);
     if (flight.isUnseen) this.unseen.add(flight);
+    this.#drain.began(nowMs);
     this.#sharing.sent(flight);
     if (isNonEmpty(candidates)) this.policy.routed?.({ request, chosen, candidates });
     return { kind: "routed", endpoint: chosen.endpoint, lease, explanation };
   }
 
-  /** The request goes nowhere. */
-  refuse({ explanation }: Weighed): Refused {
-    const reason = refusalOf(explanation.excluded);
-    return { kind: "refused", reason, retryAfterMs: this.#retryAfterMs(), explanation };
+  /** The request goes nowhere. @param ahead How many are held that go before it, should it come again. */
+  refuse(reason: RefusalReason, explanation: Explanation, ahead: number, nowMs: number): Refused {
+    this.#refusals[reason] = (this.#refusals[reason] ?? 0) + 1;
+    return { kind: "refused", reason, retryAfterMs: this.#retryAfterMs(reason, ahead, nowMs), explanation };
   }
 
-  /** The time in which the endpoint with the least work finishes a request's worth of it. */
-  #retryAfterMs(): number {
+  /** A request that was routed is over. */
+  ended(flight: Flight, kind: Outcome["kind"], nowMs: number): void {
+    this.unseen.remove(flight);
+    this.#drain.ended(kind !== "failed", nowMs);
+    this.#sharing.ended(flight);
+  }
+
+  /** Whatever the policy says, an endpoint has no room beyond its cap. */
+  get #roomRule(): Pick<Policy, "hasRoom"> {
+    const { policy } = this;
+    if (this.#pool.members.every(({ endpoint }) => endpoint.maxRequests === undefined)) return policy;
+    return {
+      hasRoom: (request, candidate, pool) =>
+        !isAtCap(candidate) && (policy.hasRoom === undefined || policy.hasRoom(request, candidate, pool)),
+    };
+  }
+
+  /** Where a request binds late and all are at their caps, it waits for the best of those. */
+  #waitedFor(full: readonly Member[]): readonly Member[] {
+    return this.policy.lateBinding === undefined ? [] : full.filter(isAtCap);
+  }
+
+  /** Until those ahead have left at the rate at which requests end; where that is not known, until one has. */
+  #retryAfterMs(reason: RefusalReason, ahead: number, nowMs: number): number {
+    const perSecond = FOR_WANT_OF_ROOM.has(reason) ? this.#drain.perSecond(nowMs) : undefined;
+    const waitMs = perSecond === undefined ? this.#nextEndMs() : (1000 * (ahead + 1)) / perSecond;
+    return Math.min(MAX_RETRY_AFTER_MS, Math.max(MIN_RETRY_AFTER_MS, waitMs));
+  }
+
+  /** The time in which the endpoint with the least work finishes a request's worth of it; 0: there is no work. */
+  #nextEndMs(): number {
     let leastMs = Number.POSITIVE_INFINITY;
     for (const { account, speed } of this.#pool.members) {
       if (account.requests === 0) continue;
       leastMs = Math.min(leastMs, (1000 * account.outputTokens) / speed.tokensPerSecond / account.requests);
     }
-    return Math.min(MAX_RETRY_AFTER_MS, Math.max(MIN_RETRY_AFTER_MS, Number.isFinite(leastMs) ? leastMs : 0));
+    return Number.isFinite(leastMs) ? leastMs : 0;
   }
+}
+
+/** As many requests are in flight there as may be. */
+export function isAtCap({ account, endpoint }: Candidate): boolean {
+  return account.requests >= (endpoint.maxRequests ?? Number.POSITIVE_INFINITY);
 }
 
 function isNonEmpty<Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] {
   return items.length > 0;
 }
+
+/** Others pass when something is repaired, not when requests end. */
+const FOR_WANT_OF_ROOM: ReadonlySet<RefusalReason> = new Set(["saturated", "queue_full", "queue_timeout", "shed"]);
 
 /** Clients read whole seconds, and SDKs ignore what exceeds a minute. */
 const MIN_RETRY_AFTER_MS = 1_000;

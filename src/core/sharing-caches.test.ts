@@ -5,7 +5,7 @@ import { times } from "../../test/support/fleet.ts";
 import { Balancer } from "./balancer.ts";
 import { endpoint } from "./endpoint.ts";
 import type { Lease } from "./ledger.ts";
-import type { Member } from "./pool.ts";
+import type { Member } from "./member.ts";
 import { type RequestProfile, requestProfile } from "./request.ts";
 
 const brief = requestProfile({ promptTokens: 100, expectedOutputTokens: 10 });

@@ -6,7 +6,7 @@ import { RECENT_PREFILL_MS } from "./account.ts";
 import { Balancer } from "./balancer.ts";
 import { endpoint } from "./endpoint.ts";
 import type { Lease } from "./ledger.ts";
-import type { Member } from "./pool.ts";
+import type { Member } from "./member.ts";
 import { requestProfile } from "./request.ts";
 
 const chat = requestProfile({ promptTokens: 1000, expectedOutputTokens: 100 });

@@ -1,98 +1,64 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import type { Outcome, Routed } from "../core/index.ts";
-import type { Clock, EndpointMonitor, ServedPool } from "../runtime/index.ts";
+import type { Outcome } from "../core/index.ts";
+import type { EndpointMonitor } from "../runtime/index.ts";
 import { AnswerRelay, type AnswerTokens, NO_TOKENS } from "./answer/answer-relay.ts";
-import { HeldRefusal } from "./answer/held-refusal.ts";
-import type { ClientStream } from "./client/client-stream.ts";
+import type { AttemptEnd, AttemptHost, AttemptPlace, AttemptRequest } from "./attempt-terms.ts";
 import type { ErrorCode } from "./client/errors.ts";
+import { type Failure, retryAfterOf } from "./failover/failure.ts";
+import { Reserve, type ReserveStep } from "./failover/reserve.ts";
+import { type Verdict, verdictOf } from "./failover/verdict.ts";
 import { upstreamHeaders } from "./headers.ts";
 import type { AnswerOutcome } from "./outcome.ts";
-import type { OutboundBody } from "./request/outbound-body.ts";
-import { PASSTHROUGH, type Route } from "./routes.ts";
-import type { Upstream } from "./upstream.ts";
-import { type Watchdog, Watched } from "./watchdog.ts";
-
-/** What an attempt needs to know of its request; the same for all attempts of one request. */
-export interface AttemptRequest {
-  readonly route: Route;
-  readonly method: Dispatcher.HttpMethod;
-  /** With its query. */
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly clientAddress: string | undefined;
-  readonly requestId: string;
-  readonly body: OutboundBody;
-  /** The client left it open whether usage is reported, so the balancer may ask for itself. */
-  readonly mayAskUsage: boolean;
-  readonly client: ClientStream;
-}
-
-/** Where the attempt goes, and what it is watched by. */
-export interface AttemptPlace {
-  readonly pool: ServedPool;
-  readonly routed: Routed;
-  /** How long the request was held before it was sent; undefined: it was not. */
-  readonly heldMs: number | undefined;
-  readonly upstream: Upstream;
-  readonly watchdog: Watchdog;
-  readonly clock: Clock;
-  /** To an answer's head or, of a stream that generates, its first token. */
-  readonly firstByteMs: number | undefined;
-  readonly idleMs: number | undefined;
-}
-
-/** How an attempt ended. */
-export type AttemptEnd =
-  /** The client has its answer, or as much of it as there was. */
-  | { readonly kind: "answered"; readonly outcome: AnswerOutcome; readonly tokens: AnswerTokens }
-  /** No answer and nothing sent to the client: another endpoint may be tried. */
-  | {
-      readonly kind: "unreachable";
-      readonly cause: string;
-      /** The endpoint had the request when the connection was lost: the request itself may be why. */
-      readonly wasSent: boolean;
-    }
-  /** No answer in time, and the prompt may be half computed: not tried elsewhere. */
-  | { readonly kind: "no_answer" }
-  | { readonly kind: "client_closed"; readonly tokens: AnswerTokens };
+import { PASSTHROUGH } from "./routes.ts";
+import { Deadline, Watched } from "./watchdog.ts";
 
 /**
- * One request at one endpoint, under one lease. Owns the exchange with the endpoint from sending to
- * its end, and settles exactly once: by the answer's end, a failure, a time-out or the client's leaving.
+ * One request at one endpoint, under one lease. Owns the exchange with the endpoint from sending to its end, tells the
+ * endpoint's monitor once what became of it, and settles exactly once: by the answer's end, a failure, a time-out or
+ * the client's leaving.
  */
 export class Attempt extends Watched implements Dispatcher.DispatchHandler {
+  readonly endpointId: string;
   readonly #request: AttemptRequest;
   readonly #place: AttemptPlace;
+  readonly #host: AttemptHost;
   readonly #monitor: EndpointMonitor;
-  readonly #settle: (end: AttemptEnd) => void;
+  /** Undefined: the client sees the answer, or there is none whose first event it waits for. */
+  #guard: Deadline | undefined;
   /** Undefined: not connected. */
   #controller: Dispatcher.DispatchController | undefined;
-  /** Undefined: no answer yet, or one that is held. */
+  /** Undefined: no answer yet. */
   #relay: AnswerRelay | undefined;
-  #held: HeldRefusal | undefined;
+  /** What keeps the answer from the client until it is opened; there is one whenever there is an answer. */
+  #reserve: Reserve | undefined;
   #asksForUsage: boolean;
   #isOnReusedConnection = false;
   #isPaused = false;
   /** The endpoint was told to have answered well. */
   #isProven = false;
+  /** When it last moved on. */
+  #movedAtMs = 0;
   #isSettled = false;
 
-  constructor(request: AttemptRequest, place: AttemptPlace, settle: (end: AttemptEnd) => void) {
+  constructor(request: AttemptRequest, place: AttemptPlace, host: AttemptHost) {
     super();
+    const { pool, routed, upstream } = place;
+    this.endpointId = routed.endpoint.id;
     this.#request = request;
     this.#place = place;
-    this.#monitor = place.pool.monitor(place.routed.endpoint.id);
-    this.#settle = settle;
-    this.#asksForUsage = request.mayAskUsage && this.#monitor.acceptsUsageOption && !place.upstream.refusesUsageOption;
+    this.#host = host;
+    this.#monitor = pool.monitor(this.endpointId);
+    const isOptionWelcome = this.#monitor.acceptsUsageOption && !upstream.refusesUsageOption;
+    this.#asksForUsage = isOptionWelcome && request.body.askForUsage();
   }
 
   /** Whether the client is between two events of a stream. */
   get isBetweenEvents(): boolean {
-    return this.#relay?.isBetweenEvents === true;
+    return this.#relay?.isOpen === true && this.#relay.isBetweenEvents;
   }
 
-  /** Sends the request; `settle` is called when it is over at this endpoint. */
+  /** Sends the request; the host is told when it is over at this endpoint. */
   start(): void {
     this.#place.watchdog.watch(this);
     this.#send();
@@ -100,23 +66,38 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   /** The client left: the endpoint is told at once, in whatever phase the attempt is. */
   clientClosed(): void {
-    this.#finish("aborted", { kind: "client_closed", tokens: this.#tokens });
+    this.#finish("aborted", "neutral", { kind: "client_closed", tokens: this.#tokens });
+  }
+
+  /** It is of no use any more: another attempt of the same request has the client, or the balancer failed. */
+  outrun(): void {
+    this.#finish("aborted", "neutral", { kind: "outrun" });
+  }
+
+  /** The request took longer than any may. */
+  timedOut(): void {
+    if (this.#relay?.isOpen) {
+      this.#relay.breakOff("upstream_timeout", "The request took longer than any may.");
+      this.#finish("aborted", "neutral", { kind: "answered", outcome: "timed_out", tokens: this.#tokens });
+    } else {
+      this.#finish("aborted", "neutral", { kind: "timed_out" });
+    }
+  }
+
+  override isDue(nowMs: number): boolean {
+    return super.isDue(nowMs) || this.#isForsaken(nowMs);
   }
 
   expired(): void {
-    const { client } = this.#request;
+    const relay = this.#relay;
     if (this.#isPaused) {
-      client.break();
-      this.#finish("aborted", { kind: "answered", outcome: "client_stalled", tokens: this.#tokens });
-    } else if (this.#relay !== undefined && client.isCommitted) {
-      this.#breakOff(
-        this.#relay,
-        "stalled",
-        "upstream_timeout",
-        "The endpoint fell silent in the middle of its answer.",
-      );
+      this.#request.client.break();
+      this.#finish("aborted", "neutral", { kind: "answered", outcome: "client_stalled", tokens: this.#tokens });
+    } else if (relay?.isOpen) {
+      const [outcome, cause] = relay.awaitsFirstToken ? NO_TOKEN_CAME : FELL_SILENT;
+      this.#breakOff(relay, outcome, "upstream_timeout", cause);
     } else {
-      this.#finish("failed", { kind: "no_answer" });
+      this.#failUnanswered("slow", "no answer in time");
     }
   }
 
@@ -127,70 +108,78 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (this.#isSettled || status < 200) return;
-    if (this.#asksForUsage && HeldRefusal.mayBe(status)) {
-      this.#held = new HeldRefusal(status, headers);
-      this.#moveDeadline(this.#place.idleMs);
-    } else {
-      this.#relay = this.#begin(status, headers);
-      this.#progressed(this.#relay);
-    }
+    // It has answered, so the connection was not one that had died of idleness.
+    this.#isOnReusedConnection = false;
+    const { relay, reserve } = this.#receive(status, headers);
+    this.#relay = relay;
+    this.#reserve = reserve;
+    this.#take(reserve.head(), relay, reserve);
+    if (reserve.reason !== "fallback") this.#progressed(relay);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#isSettled || this.#held?.keep(chunk)) return;
-    const relay = this.#relay ?? this.#release();
+    if (this.#isSettled) return;
+    const relay = this.#relay as AnswerRelay;
     const nowMs = this.#place.clock.nowMs();
     this.#monitor.health.progressed(nowMs);
-    if (relay.pass(chunk, nowMs)) this.#progressed(relay, nowMs);
+    const isProgress = relay.isOpen ? relay.pass(chunk, nowMs) : this.#keep(relay, chunk, nowMs);
+    if (!relay.isOpen) return;
+    if (isProgress) this.#progressed(relay, nowMs);
     if (relay.isClientBehind) this.#waitForClient(relay, controller);
   }
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    if (this.#held?.namesUsageOption) {
+    const [relay, reserve] = [this.#relay as AnswerRelay, this.#reserve as Reserve];
+    if (!relay.isOpen && reserve.isAboutOption) {
       this.#place.upstream.refusesUsageOption = true;
       this.#asksForUsage = false;
       this.#send();
       return;
     }
-    const relay = this.#relay ?? this.#release();
-    const outcome = relay.end(this.#place.clock.nowMs());
-    if (outcome === "ok") this.#answeredWell(relay);
-    else if (relay.awaitsFirstToken && isEngineFailure(relay.error?.code)) {
-      this.#monitor.requestFailed("a stream began with an error");
-    }
+    relay.end(this.#place.clock.nowMs());
+    const step = relay.isOpen ? "open" : reserve.end();
+    if (step === "fallback") this.#failWith(relay, relay);
+    else if (step === "drop") this.#fail("lost", "the stream ended before it had begun");
+    else this.#end(relay);
+  }
+
+  /** The whole of an answer has come, for the client to see. */
+  #end(relay: AnswerRelay): void {
+    this.#open(relay);
+    const { outcome, tokens } = relay;
     if (outcome === "truncated") {
       this.#breakOff(relay, outcome, "upstream_error", "The endpoint ended its answer in the middle.");
     } else {
-      this.#finish(outcome === "ok" ? "completed" : "failed", { kind: "answered", outcome, tokens: relay.tokens });
+      relay.close();
+      const kind = outcome === "ok" ? "completed" : "failed";
+      this.#finish(kind, verdictOf(relay), { kind: "answered", outcome, tokens }, `a request ended in ${outcome}`);
     }
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#isSettled) return;
-    if (this.#relay !== undefined && this.#request.client.isCommitted) {
-      const cause = "The connection to the endpoint broke in the middle of its answer.";
-      this.#breakOff(this.#relay, "truncated", "upstream_error", cause);
-      return;
-    }
-    // The engine may have closed an idle connection just as it was used again. That says nothing of the engine.
-    if (this.#isOnReusedConnection) {
-      this.#send("fresh");
-      return;
-    }
+    const relay = this.#relay;
     const cause = causeOf(error);
-    const wasSent = this.#controller !== undefined;
-    if (wasSent) this.#monitor.answerLost();
-    else this.#monitor.connectFailed(cause, this.#place.clock.nowMs());
-    this.#finish("failed", { kind: "unreachable", cause, wasSent });
+    if (relay?.isOpen) {
+      const words = "The connection to the endpoint broke in the middle of its answer.";
+      this.#breakOff(relay, "truncated", "upstream_error", words);
+    } else if (this.#isOnReusedConnection) {
+      // The engine may have closed an idle connection just as it was used again. That says nothing of the engine.
+      this.#send("fresh");
+    } else if (this.#controller === undefined) {
+      this.#fail("unconnected", cause);
+    } else {
+      this.#failUnanswered("lost", cause);
+    }
   }
 
   #send(connection: "any" | "fresh" = "any"): void {
     const { route, method, path, headers, clientAddress, requestId, body } = this.#request;
-    const { upstream } = this.#place;
+    const { upstream, number } = this.#place;
     this.#controller = undefined;
     this.#relay = undefined;
-    this.#held = undefined;
+    this.#reserve = undefined;
     this.#isOnReusedConnection = false;
     this.#moveDeadline(this.#place.firstByteMs);
     this.#isOnReusedConnection = upstream.send(
@@ -200,6 +189,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
         headers: upstreamHeaders(headers, {
           clientAddress,
           requestId,
+          attempt: number,
           apiKey: upstream.apiKey,
           mustReadAnswer: route !== PASSTHROUGH,
           keepsContentEncoding: body.keepsContentEncoding(this.#asksForUsage),
@@ -211,23 +201,59 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     );
   }
 
-  #begin(status: number, headers: IncomingHttpHeaders): AnswerRelay {
-    const { route, client, requestId } = this.#request;
-    const { pool, routed, heldMs } = this.#place;
-    const { balancer } = pool;
-    if (isEngineFailure(status)) this.#monitor.requestFailed(`a request was answered with ${status}`);
-    const source = { route, requestId, client, balancer, routed, heldMs, asksForUsage: this.#asksForUsage };
-    return new AnswerRelay(source, status, headers);
+  #receive(status: number, headers: IncomingHttpHeaders): { relay: AnswerRelay; reserve: Reserve } {
+    const { route, client, requestId, limits } = this.#request;
+    const { pool, routed, heldMs, guardMs } = this.#place;
+    const asksForUsage = this.#asksForUsage;
+    const source = { route, requestId, client, balancer: pool.balancer, routed, heldMs, asksForUsage, limits };
+    const relay = new AnswerRelay(source, status, headers);
+    const mayMove = (failure: Failure): boolean => this.#host.mayMove(this, failure);
+    return { relay, reserve: new Reserve(relay, { asksForUsage, guardsStreams: guardMs !== undefined, mayMove }) };
   }
 
-  /** The refusal was not about the option the balancer added: it is the client's. */
-  #release(): AnswerRelay {
-    const { status, headers, chunks } = this.#held as HeldRefusal;
-    this.#held = undefined;
-    const relay = this.#begin(status, headers);
-    for (const chunk of chunks) relay.pass(chunk, this.#place.clock.nowMs());
-    this.#relay = relay;
-    return relay;
+  /** A piece of an answer that the client does not see yet. @returns whether it was progress. */
+  #keep(relay: AnswerRelay, piece: Buffer, nowMs: number): boolean {
+    const reserve = this.#reserve as Reserve;
+    if (reserve.reason === "body") {
+      this.#open(relay);
+      return relay.pass(piece, nowMs);
+    }
+    const isProgress = relay.pass(piece, nowMs);
+    this.#take(reserve.piece(isProgress), relay, reserve);
+    return isProgress;
+  }
+
+  /** Does as the reserve says. */
+  #take(step: ReserveStep, relay: AnswerRelay, { reason }: Reserve): void {
+    if (step === "open") {
+      this.#open(relay);
+    } else if (step === "drop") {
+      this.#failWith(relay);
+    } else if (step === "fallback") {
+      this.#liftGuard();
+      this.#moveDeadline(FALLBACK_MS);
+    } else if (reason === "first_event") {
+      this.#setGuard(relay);
+    }
+  }
+
+  #setGuard(relay: AnswerRelay): void {
+    const { guardMs, watchdog, clock } = this.#place;
+    if (guardMs === undefined || this.#guard !== undefined) return;
+    this.#guard = new Deadline(watchdog, () => this.#open(relay));
+    this.#guard.set(clock.nowMs() + guardMs);
+  }
+
+  #liftGuard(): void {
+    this.#guard?.lift();
+    this.#guard = undefined;
+  }
+
+  #open(relay: AnswerRelay): void {
+    if (relay.isOpen) return;
+    this.#liftGuard();
+    this.#host.opens(this);
+    relay.open();
   }
 
   /** The answer moved on. Until a stream shows its first token the wait for its first byte goes on, comments or not. */
@@ -237,11 +263,11 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     this.#moveDeadline(this.#place.idleMs, nowMs);
   }
 
-  /** Tells it once, and only of an answer that is one. */
+  /** Tells it once, and only of an answer that is one: soon enough for an endpoint that is on trial. */
   #answeredWell({ status }: AnswerRelay): void {
     if (this.#isProven || status >= 300) return;
     this.#isProven = true;
-    this.#monitor.requestSucceeded(this.#place.routed.lease.openedAtMs);
+    this.#monitor.succeeded(this.#place.routed.lease);
   }
 
   #waitForClient(relay: AnswerRelay, controller: Dispatcher.DispatchController): void {
@@ -257,19 +283,67 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   #breakOff(relay: AnswerRelay, outcome: AnswerOutcome, code: ErrorCode, cause: string): void {
     relay.breakOff(code, cause);
-    this.#finish("failed", { kind: "answered", outcome, tokens: relay.tokens });
+    this.#finish("failed", "failed", { kind: "answered", outcome, tokens: relay.tokens }, cause);
   }
 
-  #finish(kind: Outcome["kind"], end: AttemptEnd): void {
+  /** The endpoint gave no answer, or none that was whole. */
+  #failUnanswered(failure: Failure, cause: string): void {
+    const relay = this.#relay;
+    if (relay !== undefined && this.#reserve?.reason === "fallback") this.#failWith(relay);
+    else this.#fail(failure, cause);
+  }
+
+  /** The endpoint answered with a failure. @param kept The answer itself, if it came to its end. */
+  #failWith(relay: AnswerRelay, kept?: AnswerRelay): void {
+    const { error, status } = relay;
+    const code = error === undefined ? `${status}` : `an error in a stream, ${error.code ?? "without a code"}`;
+    this.#fail(this.#reserve?.failure ?? "failed", `answered with ${code}`, kept);
+  }
+
+  #fail(failure: Failure, cause: string, answer?: AnswerRelay): void {
+    const relay = this.#relay;
+    const wasGuarded = relay?.isStream === true && relay.status < 300;
+    const verdict = failure === "unconnected" || failure === "busy" ? failure : "failed";
+    this.#finish("failed", verdict, { kind: "failed", failure, cause, answer, wasGuarded }, cause);
+  }
+
+  #finish(kind: Outcome["kind"], verdict: Verdict | "unconnected", end: AttemptEnd, cause = ""): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
     const { watchdog, pool, routed, clock } = this.#place;
     watchdog.unwatch(this);
+    this.#liftGuard();
+    this.#report(verdict, cause);
     const { promptTokens, cachedTokens, outputTokens } = this.#tokens;
     pool.balancer.finish(routed.lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
     // Harmless after a clean end; in every other case it frees the endpoint at once.
     this.#controller?.abort(OVER);
-    this.#settle(end);
+    this.#host.ended(this, end);
+  }
+
+  /**
+   * Tells the monitor what became of the request. Before the lease is closed: what was learned of the endpoint must hold
+   * for whoever its end lets go.
+   */
+  #report(verdict: Verdict | "unconnected", cause: string): void {
+    const { lease } = this.#place.routed;
+    if (verdict === "failed") this.#monitor.failed(lease, cause);
+    else if (verdict === "busy") this.#monitor.busy(lease, retryAfterOf(this.#relay?.retryAfter));
+    else if (verdict === "unconnected") this.#monitor.connectFailed(lease, cause);
+    else if (this.#isProven) return;
+    else if (verdict === "succeeded") this.#monitor.succeeded(lease);
+    else this.#monitor.neutral(lease);
+  }
+
+  /**
+   * A stream that falls silent at an endpoint that refuses connections: an engine that was told to end finishes what it
+   * has without such pauses, or leaves it where it is. Answers that show no tokens are silent anyway.
+   */
+  #isForsaken(nowMs: number): boolean {
+    const sinceMs = this.#monitor.refusesSinceMs;
+    if (sinceMs === undefined || this.#isPaused || nowMs - Math.max(sinceMs, this.#movedAtMs) < FORSAKEN_MS)
+      return false;
+    return this.#relay?.showsTokens === true && !this.#relay.awaitsFirstToken;
   }
 
   get #tokens(): AnswerTokens {
@@ -277,19 +351,18 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   }
 
   #moveDeadline(limitMs: number | undefined, nowMs: number = this.#place.clock.nowMs()): void {
+    this.#movedAtMs = nowMs;
     this.deadlineMs = limitMs === undefined ? Number.POSITIVE_INFINITY : nowMs + limitMs;
   }
 }
 
-/**
- * What engines that are broken answer, as a status or as the code of an error in a stream. 501 says that the engine
- * cannot do such a thing, 429 and 503 that it is busy, everything below that the request is at fault.
- */
-const ENGINE_FAILURES: ReadonlySet<number> = new Set([500, 502, 504]);
+/** An error comes with its head or soon after; nobody waits for it longer than that before another endpoint is asked. */
+const FALLBACK_MS = 1_000;
+/** Longer than an engine that still works pauses between two tokens. */
+const FORSAKEN_MS = 5_000;
 
-function isEngineFailure(code: string | number | undefined): boolean {
-  return ENGINE_FAILURES.has(Number(code));
-}
+const NO_TOKEN_CAME = ["upstream_timeout", "The endpoint generated nothing in time."] as const;
+const FELL_SILENT = ["stalled", "The endpoint fell silent in the middle of its answer."] as const;
 
 const OVER = new Error("the request is over");
 

@@ -9,6 +9,11 @@ const ENDPOINT_HEADER = "x-evenkeel-endpoint";
 const POLICY_HEADER = "x-evenkeel-policy";
 /** Whole milliseconds that a request was held before it was sent; absent: it was not. */
 const HELD_HEADER = "x-evenkeel-held-ms";
+/**
+ * Tells an endpoint which attempt of its request this is, from 1: that the request goes elsewhere if it fails there. An
+ * endpoint that is a balancer too leaves it to the one before it then to send the request again.
+ */
+export const ATTEMPT_HEADER = "x-evenkeel-attempt";
 const REQUEST_ID_HEADER = "x-request-id";
 /** Anthropic's name for the same, which its SDK reads. */
 const ANTHROPIC_REQUEST_ID_HEADER = "request-id";
@@ -31,23 +36,33 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 /** Set anew for the connection to the endpoint, from the body that is really sent. */
 const OURS_UPSTREAM: ReadonlySet<string> = new Set(["host", "content-length", "expect", REQUEST_ID_HEADER]);
 
-/** Headers by which other balancers and pickers choose a destination: from a client they choose nothing here. */
+/**
+ * Headers by which balancers, pickers and their helpers choose a destination: from a client they choose nothing here,
+ * nor behind here.
+ */
 const CONTROL: ReadonlySet<string> = new Set([
-  "x-gateway-destination-endpoint",
+  "x-original-dst-host",
   "x-data-parallel-rank",
+  "x-data-parallel-host-port",
+  "x-prefiller-url",
+  "x-prefiller-host-port",
+  "x-encoder-hosts-ports",
   "x-smg-target-worker",
   "target-pod",
-  ENDPOINT_HEADER,
-  POLICY_HEADER,
-  HELD_HEADER,
+  "routing-strategy",
 ]);
 
+/** Beginnings of names that are others' control headers, whichever there will be, and the balancer's own. */
+const CONTROL_PREFIXES = ["x-gateway-", "x-llm-d-", "x-envoy-", "x-evenkeel-"] as const;
+
 /** What the balancer says of itself: an endpoint that is one too has its own word replaced. */
-const RECEIPT: ReadonlySet<string> = new Set([ENDPOINT_HEADER, POLICY_HEADER, HELD_HEADER]);
+const RECEIPT_PREFIX = "x-evenkeel-";
 
 /** Many servers take an underscore in a header's name for a hyphen. */
 function isControl(name: string): boolean {
-  return CONTROL.has(name.includes("_") ? name.replaceAll("_", "-") : name);
+  const plain = name.includes("_") ? name.replaceAll("_", "-") : name;
+  if (CONTROL.has(plain)) return true;
+  return plain.startsWith("x-") && CONTROL_PREFIXES.some((prefix) => plain.startsWith(prefix));
 }
 
 /** Where a request comes from and goes to, as its headers must say. */
@@ -55,6 +70,8 @@ export interface Hop {
   /** Address of the client's end of the connection; undefined: it is gone. */
   readonly clientAddress: string | undefined;
   readonly requestId: string;
+  /** Which attempt of the request this is; undefined: the only one there may be. */
+  readonly attempt: number | undefined;
   /** Bearer token for the endpoint; undefined: the client's own credentials pass. */
   readonly apiKey: string | undefined;
   /** Whether the answer must be readable: the endpoint is then asked not to compress it. */
@@ -78,6 +95,7 @@ export function upstreamHeaders(client: IncomingHttpHeaders, hop: Hop): HeaderLi
     append(headers, name, value);
   }
   headers.push(REQUEST_ID_HEADER, hop.requestId);
+  if (hop.attempt !== undefined) headers.push(ATTEMPT_HEADER, String(hop.attempt));
   if (hop.mustReadAnswer) headers.push("accept-encoding", "identity");
   if (hop.apiKey !== undefined) headers.push("authorization", `Bearer ${hop.apiKey}`);
   headers.push("x-forwarded-for", joined(client["x-forwarded-for"], hop.clientAddress ?? "unknown"));
@@ -95,16 +113,20 @@ export interface AnswerSource {
   readonly dialect: Dialect;
   /** The body is not what the endpoint sent, so its length does not hold any more. */
   readonly dropsLength: boolean;
+  /** What is left of the caller's limits; empty: it has none. */
+  readonly limits: HeaderList;
 }
 
 /** Headers for the client, from those of the endpoint. */
 export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSource): HeaderList {
   const listed = connectionOptions(endpoint.connection);
-  const headers: HeaderList = [];
+  const headers: HeaderList = [...source.limits];
+  const hasLimits = headers.length > 0;
   for (const name in endpoint) {
     const value = endpoint[name];
     if (value === undefined || HOP_BY_HOP.has(name) || listed?.has(name)) continue;
-    if (RECEIPT.has(name)) continue;
+    if (name.startsWith(RECEIPT_PREFIX)) continue;
+    if (hasLimits && name.startsWith(LIMITS_PREFIX)) continue;
     if (name === REQUEST_ID_HEADER) {
       if (value !== source.requestId) append(headers, UPSTREAM_REQUEST_ID_HEADER, value);
       continue;
@@ -119,10 +141,23 @@ export function answerHeaders(endpoint: IncomingHttpHeaders, source: AnswerSourc
 }
 
 /** The headers by which an answer says who served it. */
-export function ownHeaders(source: Omit<AnswerSource, "dropsLength">): HeaderList {
+export function ownHeaders(source: Omit<AnswerSource, "dropsLength" | "limits">): HeaderList {
   const { endpointId, policy, heldMs, requestId, dialect } = source;
   const held = heldMs === undefined ? [] : [HELD_HEADER, String(Math.round(heldMs))];
   return [ENDPOINT_HEADER, endpointId, POLICY_HEADER, policy, ...held, ...requestIdHeaders(requestId, dialect)];
+}
+
+/** Of a stream that is opened before an endpoint has answered. */
+export function earlyHead(requestId: string, dialect: Dialect): HeaderList {
+  const stream = [
+    "content-type",
+    "text/event-stream; charset=utf-8",
+    "cache-control",
+    "no-cache",
+    "x-accel-buffering",
+    "no",
+  ];
+  return [...stream, ...requestIdHeaders(requestId, dialect)];
 }
 
 /** @param dialect undefined: the path is none of the balanced ones. */
@@ -140,6 +175,9 @@ export function requestIdOf(client: IncomingHttpHeaders): string {
   const sent = client[REQUEST_ID_HEADER];
   return typeof sent === "string" && SAFE_ID.test(sent) ? sent : crypto.randomUUID();
 }
+
+/** An endpoint's limits are those of one among several: beside the caller's own they would mislead. */
+const LIMITS_PREFIX = "x-ratelimit-";
 
 const SAFE_ID = /^[\w.:/+=@-]{1,128}$/;
 

@@ -9,8 +9,12 @@ export type AnswerOutcome =
   | "in_band_error"
   /** The endpoint broke off a body that was not whole. */
   | "truncated"
+  /** A stream had begun, and its first token did not come in time. */
+  | "upstream_timeout"
   /** The endpoint fell silent in the middle of an answer. */
   | "stalled"
+  /** The request took longer than any may, its answer moving or not. */
+  | "timed_out"
   /** The client stopped reading and never resumed. */
   | "client_stalled";
 

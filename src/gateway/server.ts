@@ -1,15 +1,19 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { type Config, type ListenAddress, Runtime, type RuntimeParts } from "../runtime/index.ts";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { type Config, Runtime, type RuntimeParts } from "../runtime/index.ts";
+import { Access, type Caller } from "./access/access.ts";
 import { createAdminServer } from "./admin/admin.ts";
 import { GatewayMetrics } from "./admin/metrics.ts";
 import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import { LocalAnswers, OTHER_ROUTE } from "./client/local-answers.ts";
 import { Exchange } from "./exchange.ts";
+import { PoolBudgets } from "./failover/pool-budgets.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import { createSessionKeyReader, DEFAULT_SESSION_KEY_SOURCES } from "./request/session-key.ts";
-import { findRoute, PASSTHROUGH } from "./routes.ts";
-import { Upstreams } from "./upstream.ts";
+import { Listener, listenOn } from "./listener.ts";
+import { BufferBudget } from "./request/buffer-budget.ts";
+import { senderReaders } from "./request/sender.ts";
+import { findRoute, PASSTHROUGH, type Route } from "./routes.ts";
+import { warnOfTls } from "./tls-warnings.ts";
+import { Upstreams } from "./upstreams.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** A balancer that serves. */
@@ -29,68 +33,72 @@ export interface RunningServer {
 /** Starts a balancer as configured. @throws when an address cannot be listened on or the file to record to not be written. */
 export async function startServer(config: Config, runtimeParts: RuntimeParts = {}): Promise<RunningServer> {
   const runtime = new Runtime(config, runtimeParts);
-  const parts: GatewayParts = {
-    runtime,
-    upstreams: new Upstreams(runtime.pools, config.timeouts),
-    watchdog: new Watchdog(runtime.clock),
-    sessionKeys: createSessionKeyReader(config.sessionKey ?? DEFAULT_SESSION_KEY_SOURCES),
-    metrics: new GatewayMetrics(runtime),
-  };
-  const gateway = new Gateway(parts);
+  const gateway = new Gateway(gatewayParts(runtime));
   return gateway.start();
+}
+
+/** What follows the configuration does so whenever another one is in force. */
+function gatewayParts(runtime: Runtime): GatewayParts {
+  const access = new Access(runtime.config.keys, runtime.clock);
+  let senders = senderReaders(runtime.config);
+  runtime.configured.add(() => {
+    access.configure(runtime.config.keys);
+    senders = senderReaders(runtime.config);
+  });
+  const upstreams = new Upstreams(runtime);
+  const buffers = new BufferBudget(() => runtime.config.limits.bufferedBytes);
+  return {
+    runtime,
+    access,
+    get senders() {
+      return senders;
+    },
+    upstreams,
+    watchdog: new Watchdog(runtime.clock),
+    metrics: new GatewayMetrics(runtime, upstreams, buffers),
+    buffers,
+    budgets: new PoolBudgets(),
+  };
 }
 
 class Gateway {
   readonly #parts: GatewayParts;
-  readonly #server: Server;
+  readonly #listener: Listener;
   readonly #admin: Server | undefined;
-  readonly #passthrough: ReadonlySet<string>;
   readonly #local: LocalAnswers;
-  /** The answer that a connection has to finish before the next. */
-  readonly #lastAnswer = new WeakMap<Socket, ServerResponse>();
-  readonly #connections = new Set<Socket>();
   /** New requests are refused. */
   #isClosed = false;
   #closing: Promise<void> | undefined;
 
   constructor(parts: GatewayParts) {
-    const { limits, timeouts, admin, passthrough } = parts.runtime.config;
+    const { runtime, metrics } = parts;
     this.#parts = parts;
-    this.#passthrough = new Set(passthrough);
     this.#local = new LocalAnswers(parts);
-    this.#admin = admin === undefined ? undefined : createAdminServer(parts);
-    this.#server = createServer({
-      maxHeaderSize: limits.headerBytes,
-      noDelay: true,
-      keepAliveTimeout: timeouts.keepAliveMs ?? 0,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+    this.#admin = runtime.config.admin === undefined ? undefined : createAdminServer(parts);
+    this.#listener = new Listener(runtime.config, {
+      request: (request, response) => this.#dispatch(request, response),
+      refused: (request, response, code, details) => this.#refuse(request, response, undefined, code, details),
+      rejected: (code) => metrics.answeredLocally(OTHER_ROUTE, code),
+      handshakeFailed: (reason) => runtime.log.debug({ reason }, "a client failed to agree on TLS"),
     });
-    // A client may close its sending side behind its request and read on; Node drops it unless told otherwise.
-    Object.assign(this.#server, { httpAllowHalfOpen: true });
-    this.#server.on("connection", (socket: Socket) => {
-      this.#connections.add(socket);
-      socket.once("close", () => this.#connections.delete(socket));
+    runtime.configured.add(() => {
+      this.#listener.configure(runtime.config);
+      warnOfTls(runtime);
     });
-    const inTurn = (request: IncomingMessage, response: ServerResponse): void => this.#inTurn(request, response);
-    // Without a listener Node invites the body of an `Expect: 100-continue` before anybody has looked at the head.
-    this.#server.on("request", inTurn).on("checkContinue", inTurn);
-    this.#server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
-      this.#refuse(request, response, "expectation_failed"),
-    );
   }
 
   async start(): Promise<RunningServer> {
     const { runtime } = this.#parts;
     const { listen, admin } = runtime.config;
-    const listenUrl = await listenOn(this.#server, listen);
+    const listenUrl = await this.#listener.listen(listen);
     try {
       const adminUrl =
-        this.#admin === undefined || admin === undefined ? undefined : await listenOn(this.#admin, admin);
+        this.#admin === undefined || admin === undefined ? undefined : `http://${await listenOn(this.#admin, admin)}`;
       runtime.start();
+      warnOfTls(runtime);
       return { listenUrl, adminUrl, runtime, close: () => this.close() };
     } catch (error) {
-      this.#server.close();
+      void this.#listener.close();
       this.#admin?.close();
       throw error;
     }
@@ -101,33 +109,45 @@ class Gateway {
     return this.#closing;
   }
 
-  /** Takes the requests of one connection one after the other, also those of a client that does not wait. */
-  #inTurn(request: IncomingMessage, response: ServerResponse): void {
-    const { socket } = request;
-    const before = response.socket === null ? this.#lastAnswer.get(socket) : undefined;
-    this.#lastAnswer.set(socket, response);
-    if (before === undefined) this.#dispatch(request, response);
-    else before.once("close", () => socket.destroyed || this.#dispatch(request, response));
-  }
-
   #dispatch(request: IncomingMessage, response: ServerResponse): void {
     request.url = originForm(request.url ?? "/");
     const [path = "/"] = request.url.split("?", 1);
-    const route = findRoute(path) ?? (this.#passthrough.has(path) ? PASSTHROUGH : undefined);
+    const route = findRoute(path) ?? (this.#parts.runtime.config.passthrough.includes(path) ? PASSTHROUGH : undefined);
     if (this.#isClosed) {
-      this.#local.refuse(request, response, route ?? OTHER_ROUTE, "shutting_down", { retryAfterMs: RESTART_MS });
-    } else if (route === undefined) {
-      if (LocalAnswers.serves(path)) this.#local.models(request, response, path);
-      else this.#refuse(request, response, "route_not_found", { method: request.method ?? "", path });
-    } else if (route !== PASSTHROUGH && request.method !== "POST") {
-      this.#local.refuse(request, response, route, "method_not_allowed", { path, allowedMethods: ["POST"] });
-    } else {
-      void new Exchange(this.#parts, route, request, response).run();
+      this.#refuse(request, response, route, "shutting_down", { retryAfterMs: RESTART_MS });
+      return;
+    }
+    const caller = this.#parts.access.admit(request.headers);
+    if (caller === undefined) this.#refuse(request, response, route, "invalid_key");
+    else if (route === undefined) this.#answerLocally(request, response, path, caller);
+    else if (route !== PASSTHROUGH && request.method !== "POST") {
+      this.#refuse(request, response, route, "method_not_allowed", { path, allowedMethods: ["POST"] });
+    } else this.#exchange(request, response, route, caller);
+  }
+
+  #answerLocally(request: IncomingMessage, response: ServerResponse, path: string, caller: Caller): void {
+    if (LocalAnswers.serves(path)) this.#local.models(request, response, path, caller);
+    else this.#refuse(request, response, undefined, "route_not_found", { method: request.method ?? "", path });
+  }
+
+  #exchange(request: IncomingMessage, response: ServerResponse, route: Route, caller: Caller): void {
+    const taking = caller.takeRequest();
+    if (taking.isTaken) void new Exchange(this.#parts, route, request, response, caller).run();
+    else {
+      const cause = "This key has sent the requests it may send in a minute.";
+      const details = { cause, retryAfterMs: taking.waitMs, limits: caller.limitHeaders() };
+      this.#refuse(request, response, route, "rate_limited", details);
     }
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, code: ErrorCode, details: ErrorDetails = {}): void {
-    this.#local.refuse(request, response, OTHER_ROUTE, code, details);
+  #refuse(
+    request: IncomingMessage,
+    response: ServerResponse,
+    route: Route | undefined,
+    code: ErrorCode,
+    details: ErrorDetails = {},
+  ): void {
+    this.#local.refuse(request, response, route ?? OTHER_ROUTE, code, details);
   }
 
   async #drain(): Promise<void> {
@@ -137,52 +157,42 @@ class Gateway {
     runtime.drain();
     await new Promise((resolve) => setTimeout(resolve, lameMs));
     this.#isClosed = true;
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    // Clients and proxies open connections in advance; one that has carried nothing yet Node takes for busy.
-    for (const socket of this.#connections) if (socket.bytesRead === 0) socket.destroy();
-    // Connections whose answer began before now may be kept alive behind it.
-    const idle = setInterval(() => this.#server.closeIdleConnections(), IDLE_SWEEP_MS);
-    const cut = limit === undefined ? undefined : setTimeout(() => this.#server.closeAllConnections(), limit - lameMs);
-    await closed;
-    clearInterval(idle);
-    clearTimeout(cut);
+    const timers = limit === undefined ? [] : this.#endAt(limit - 2 * lameMs, limit - lameMs);
+    await this.#listener.close();
+    for (const timer of timers) clearTimeout(timer);
     await closeNow(this.#admin);
     watchdog.close();
     await upstreams.close();
     await runtime.close();
   }
+
+  /** Who is held by `lastWordMs` from now gets nowhere any more and is told so; everything else has until `cutMs`. */
+  #endAt(lastWordMs: number, cutMs: number): readonly NodeJS.Timeout[] {
+    const releaseAll = (): void => {
+      for (const { balancer } of this.#parts.runtime.pools) balancer.close();
+    };
+    return [setTimeout(releaseAll, lastWordMs), setTimeout(() => this.#listener.cut(), cutMs)];
+  }
 }
 
 /** What clients are told to wait when this process ends: another one is up by then, or the same again. */
 const RESTART_MS = 1_000;
-const IDLE_SWEEP_MS = 50;
 /**
  * Between the word that this process is leaving and the end of its listener: whoever sends here goes on for as long as
  * that word takes to reach it, and would find the port closed.
  */
 const LAME_DUCK_MS = 1_000;
-/** The most of the drain limit that may go into it. */
+/** The most of the drain limit that may go into it. As much before its end nobody is held any more. */
 const LAME_DUCK_SHARE = 0.1;
-const HEADERS_TIMEOUT_MS = 60_000;
-/** For bodies that nobody reads; those that are wanted have their own, shorter limit. */
-const REQUEST_TIMEOUT_MS = 360_000;
 
-/** The target without scheme and host, which only proxies are sent (RFC 9112, 3.2.2). */
+/**
+ * The target without scheme and host, which only proxies are sent (RFC 9112, 3.2.2). They choose nothing: where a
+ * request goes is up to its path and its model.
+ */
 function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const rest = target.replace(/^https?:\/\/[^/?#]*/i, "");
   return rest.startsWith("/") || rest === target ? rest : `/${rest}`;
-}
-
-function listenOn(server: Server, { host, port }: ListenAddress): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.removeListener("error", reject);
-      const bound = server.address() as AddressInfo;
-      resolve(`http://${bound.family === "IPv6" ? `[${bound.address}]` : bound.address}:${bound.port}`);
-    });
-  });
 }
 
 /** Cuts what is open: for a listener whose answers are all short. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Watchdog, Watched } from "./watchdog.ts";
+import { Deadline, Watchdog, Watched } from "./watchdog.ts";
 
 class Recorder extends Watched {
   readonly #name: string;
@@ -87,6 +87,22 @@ describe("Watchdog", () => {
     expect(log).toEqual(["a"]);
   });
 
+  it("asks each at every sweep whether it is over, its deadline aside", () => {
+    let isOver = false;
+    class Asked extends Recorder {
+      override isDue(ms: number): boolean {
+        return isOver || super.isDue(ms);
+      }
+    }
+    watchdog.watch(new Asked("a", log, 9_000));
+    passTo(1_000);
+    expect(log).toEqual([]);
+    isOver = true;
+    passTo(1_200);
+    passTo(1_400);
+    expect(log).toEqual(["a"]);
+  });
+
   it("can be told of an end after it was closed", () => {
     const a = watched("a", 1_000);
     watched("b", 1_000);
@@ -94,5 +110,31 @@ describe("Watchdog", () => {
     watchdog.unwatch(a);
     passTo(5_000);
     expect(log).toEqual([]);
+  });
+});
+
+describe("Deadline", () => {
+  it("comes once for each time it was set, unless it is lifted or set anew before", () => {
+    let nowMs = 0;
+    let comings = 0;
+    const watchdog = new Watchdog({ nowMs: () => nowMs });
+    const deadline = new Deadline(watchdog, () => comings++);
+    const passTo = (ms: number): number => {
+      nowMs = ms;
+      vi.advanceTimersByTime(200);
+      return comings;
+    };
+    deadline.lift();
+    deadline.set(1_000);
+    deadline.set(2_000);
+    expect(passTo(1_500)).toBe(0);
+    expect(passTo(2_000)).toBe(1);
+    expect(passTo(3_000)).toBe(1);
+    deadline.set(4_000);
+    deadline.lift();
+    expect(passTo(5_000)).toBe(1);
+    deadline.set(6_000);
+    expect(passTo(6_000)).toBe(2);
+    watchdog.close();
   });
 });

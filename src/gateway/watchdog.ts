@@ -6,8 +6,40 @@ export abstract class Watched implements Slotted {
   /** On the watchdog's clock; infinity: not watched at present. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   slot = -1;
+
+  /** Asked at every sweep: whether it is over. */
+  isDue(nowMs: number): boolean {
+    return this.deadlineMs <= nowMs;
+  }
+
   /** Called once, after which it is no longer watched. */
   abstract expired(): void;
+}
+
+/** A moment at which something is done, unless it is lifted before. */
+export class Deadline extends Watched {
+  readonly #watchdog: Watchdog;
+  readonly #then: () => void;
+
+  constructor(watchdog: Watchdog, then: () => void) {
+    super();
+    this.#watchdog = watchdog;
+    this.#then = then;
+  }
+
+  set(atMs: number): void {
+    this.deadlineMs = atMs;
+    if (this.slot === -1) this.#watchdog.watch(this);
+  }
+
+  /** Does nothing when it is not set. */
+  lift(): void {
+    this.#watchdog.unwatch(this);
+  }
+
+  expired(): void {
+    this.#then();
+  }
 }
 
 /**
@@ -41,7 +73,7 @@ export class Watchdog {
     const nowMs = this.#clock.nowMs();
     for (const watched of this.#watched.items()) {
       // One that expires may end another, which is then no longer in the list.
-      if (watched.slot === -1 || watched.deadlineMs > nowMs) continue;
+      if (watched.slot === -1 || !watched.isDue(nowMs)) continue;
       this.#watched.remove(watched);
       watched.expired();
     }

@@ -22,11 +22,11 @@ interface Fixture {
   wakesAtMs(atMs: number): void;
 }
 
-function start(policy: PolicyDefinition = oneAtATime(), maxWaitMs = 60_000): Fixture {
+function start(policy: PolicyDefinition = oneAtATime(), maxWaitMs = 60_000, maxRequests = 100): Fixture {
   const core = new Balancer({
     policy,
     endpoints: [endpoint({ id: "e1" })],
-    holding: { maxRequests: 100, maxWaitMs },
+    holding: { maxRequests, maxWaitMs },
   });
   const spy = vi.spyOn(core, "tick");
   return {
@@ -114,14 +114,14 @@ describe("a live balancer", () => {
     expect(first.holder.decisions).toEqual([]);
   });
 
-  it("sends a request that has been held too long, without any event", () => {
+  it("refuses a request that has been held too long, without any event", () => {
     const { balancer } = start(oneAtATime(), 1_000);
     send(balancer, 10);
     const { holder } = hold(balancer, 20);
     vi.advanceTimersByTime(990);
     expect(holder.decisions).toEqual([]);
     vi.advanceTimersByTime(20);
-    expect(holder.decisions).toMatchObject([{ kind: "routed" }]);
+    expect(holder.decisions).toMatchObject([{ kind: "refused", reason: "queue_timeout" }]);
   });
 
   it("wakes when a prefill that nobody sees the end of is believed to be done", () => {
@@ -158,15 +158,43 @@ describe("a live balancer", () => {
     expect(tick.calls).toBeLessThanOrEqual(200);
   });
 
-  it("wakes no more once it is closed", () => {
-    const { balancer, tick } = start(oneAtATime(), 1_000);
+  it("tells the holder of a request that had to go for another one, before that one is told to be held", () => {
+    const { balancer } = start(oneAtATime(), 60_000, 1);
     send(balancer, 10);
-    hold(balancer, 20);
+    const late = hold(balancer, 20);
+    const back = new Waiting();
+    // It came before the other one, and failed elsewhere since.
+    expect(balancer.decide(request(30), clock.nowMs(), [], back, clock.nowMs() - 5).kind).toBe("held");
+    expect(late.holder.decisions).toMatchObject([{ kind: "refused", reason: "shed" }]);
+    expect([balancer.heldRequests, balancer.heldBytes, balancer.heldByPriority.normal]).toEqual([1, 0, 1]);
+  });
+
+  it("refuses everybody when it is told to let go of them, and goes on", () => {
+    const { balancer } = start();
+    const first = send(balancer, 10);
+    const held = [hold(balancer, 20), hold(balancer, 30)];
+    balancer.releaseAll("shutting_down", clock.nowMs());
+    for (const { holder } of held)
+      expect(holder.decisions).toMatchObject([{ kind: "refused", reason: "shutting_down" }]);
+    expect([balancer.heldRequests, balancer.refusals]).toEqual([0, { shutting_down: 2 }]);
+    const { holder } = hold(balancer, 40);
+    balancer.finish(first.lease, { kind: "completed" }, clock.nowMs());
+    expect(holder.decisions).toMatchObject([{ kind: "routed" }]);
+  });
+
+  it("refuses who is held once it is closed, holds nobody then, and wakes no more", () => {
+    const { balancer, tick } = start(oneAtATime(), 1_000);
+    const first = send(balancer, 10);
+    const { holder } = hold(balancer, 20);
     balancer.close();
     balancer.close();
+    expect(holder.decisions).toMatchObject([{ kind: "refused", reason: "shutting_down" }]);
+    const late = new Waiting();
+    const decision = balancer.decide(request(30), clock.nowMs(), [], late);
+    expect(decision).toMatchObject({ kind: "refused", reason: "shutting_down" });
+    balancer.finish(first.lease, { kind: "completed" }, clock.nowMs());
     vi.advanceTimersByTime(2_000);
-    hold(balancer, 30);
-    expect(vi.getTimerCount()).toBe(0);
-    expect(tick.calls).toBe(0);
+    expect([balancer.heldRequests, late.decisions]).toEqual([0, []]);
+    expect([vi.getTimerCount(), tick.calls]).toEqual([0, 0]);
   });
 });

@@ -1,13 +1,17 @@
 import type {
   Balancer,
+  BalancerChange,
   Decision,
+  Endpoint,
   Forecast,
   Lease,
   Member,
   Observation,
   Outcome,
   OutputLengths,
+  Priority,
   PromptRatios,
+  RefusalReason,
   Refused,
   Release,
   RequestProfile,
@@ -62,15 +66,55 @@ export class LiveBalancer {
     return this.#balancer.heldRequests;
   }
 
+  /** Bytes of their bodies. */
+  get heldBytes(): number {
+    return this.#balancer.heldBytes;
+  }
+
+  /** How many are held now, by their priority. */
+  get heldByPriority(): Readonly<Record<Priority, number>> {
+    return this.#balancer.heldByPriority;
+  }
+
+  /** How many decisions refused a request, by reason. */
+  get refusals(): Readonly<Partial<Record<RefusalReason, number>>> {
+    return this.#balancer.refusals;
+  }
+
   explain(request: RequestProfile, nowMs: number, bodyBytes: number): Forecast {
     return this.#balancer.explain(request, nowMs, bodyBytes);
   }
 
-  /** @param holder Is told when the request is decided, if it is held first. */
-  decide(request: RequestProfile, nowMs: number, tried: readonly string[], holder: TicketHolder): Decision {
-    const decision = this.#balancer.decide(request, nowMs, tried, holder.bodyBytes);
-    if (decision.kind === "held") decision.ticket.holder = holder;
-    this.#wakeInTime(nowMs);
+  /** @param known What is known of some of the endpoints, before anything is sent to them. */
+  setEndpoints(endpoints: readonly Endpoint[], known: readonly Observation[], nowMs: number): void {
+    this.#passOn(this.#balancer.setEndpoints(endpoints, nowMs, known), nowMs);
+  }
+
+  reconfigure(change: BalancerChange, nowMs: number): void {
+    this.#passOn(this.#balancer.reconfigure(change, nowMs), nowMs);
+  }
+
+  /**
+   * @param holder Is told when the request is decided, if it is held first.
+   * @param arrivedAtMs When the request came, if it was tried before; left out: now.
+   */
+  decide(
+    request: RequestProfile,
+    nowMs: number,
+    tried: readonly string[],
+    holder: TicketHolder,
+    arrivedAtMs: number = nowMs,
+  ): Decision {
+    const decision = this.#balancer.decide(request, nowMs, tried, holder.bodyBytes, arrivedAtMs);
+    if (decision.kind !== "held") this.#wakeInTime(nowMs);
+    else if (this.#isClosed) {
+      // Nobody wakes any more, and nobody else is held: the only one who is let go is this one.
+      const [own] = this.#balancer.releaseAll("shutting_down", nowMs);
+      return (own as Release).decision;
+    } else {
+      decision.ticket.holder = holder;
+      this.#passOn(decision.displaced, nowMs);
+    }
     return decision;
   }
 
@@ -101,10 +145,16 @@ export class LiveBalancer {
     this.#passOn(this.#balancer.tick(nowMs), nowMs);
   }
 
-  /** Wakes no more. */
+  /** Everybody who is held is refused: what holds them is to end. */
+  releaseAll(reason: RefusalReason, nowMs: number): void {
+    this.#passOn(this.#balancer.releaseAll(reason, nowMs), nowMs);
+  }
+
+  /** Holds nobody any more, and wakes no more. Answers that run go on. */
   close(): void {
     this.#isClosed = true;
     this.#disarm();
+    this.releaseAll("shutting_down", this.#clock.nowMs());
   }
 
   #passOn(releases: readonly Release[], nowMs: number): void {
@@ -124,7 +174,8 @@ export class LiveBalancer {
     if (wakeMs === undefined || wakeMs >= this.#wakeAtMs) return;
     this.#disarm();
     this.#wakeAtMs = wakeMs;
-    this.#timer = setTimeout(() => this.#wake(), Math.max(MIN_WAIT_MS, Math.ceil(wakeMs - nowMs) + EARLY_MS)).unref();
+    const waitMs = Math.max(MIN_WAIT_MS, Math.ceil(wakeMs - nowMs) + EARLY_MS);
+    this.#timer = setTimeout(() => this.#wake(), Math.min(MAX_WAIT_MS, waitMs)).unref();
   }
 
   #wake(): void {
@@ -143,3 +194,5 @@ export class LiveBalancer {
 const EARLY_MS = 1;
 /** Who could go by now has just gone, so that what is due already can wait: the timer never spins. */
 const MIN_WAIT_MS = 5;
+/** Node's timers take no longer one; who wakes early looks again. */
+const MAX_WAIT_MS = 2 ** 31 - 1;

@@ -13,13 +13,8 @@ export interface ModelTarget {
  * endpoints report; the table is made anew when either changes, so that a look-up is one.
  */
 export class ModelDirectory {
-  readonly #pools: readonly ServedPool[];
+  #pools: readonly ServedPool[] = [];
   #targets: ReadonlyMap<string, ModelTarget> = new Map();
-
-  constructor(pools: readonly ServedPool[]) {
-    this.#pools = pools;
-    this.refresh();
-  }
 
   /** Every name clients may use, sorted. */
   get names(): readonly string[] {
@@ -30,6 +25,12 @@ export class ModelDirectory {
   find(name: string | undefined): ModelTarget | undefined {
     if (name === undefined) return this.#anonymous();
     return this.#targets.get(name) ?? this.#openTo(name);
+  }
+
+  /** These pools answer from now on; of two with the same model the first. */
+  serve(pools: readonly ServedPool[]): void {
+    this.#pools = pools;
+    this.refresh();
   }
 
   refresh(): void {
@@ -61,10 +62,12 @@ export class ModelDirectory {
 
 /**
  * Until those of a pool's endpoints that take traffic have told their models, any name may be one of theirs. One that
- * is out of reach could not serve it anyway, and so it is asked for only where all are.
+ * is out of reach could not serve it anyway, and so it is asked for only where all are. Endpoints that are still to be
+ * found have told nothing either.
  */
 function isOpen({ config, balancer }: ServedPool): boolean {
   if (config.models !== undefined) return false;
+  if (balancer.members.length === 0) return true;
   const up = balancer.members.filter(({ availability }) => takesTraffic(availability));
   return (up.length > 0 ? up : balancer.members).some(({ models }) => models === undefined);
 }

@@ -131,7 +131,7 @@ describe("stopping", () => {
     const server = await serve(VLLM);
     const outcomes: ProbeOutcome[] = [];
     const poller = createPoller({
-      endpoint: { id: "gpu-0", url: server.url, engine: "vllm", apiKey: undefined },
+      endpoint: { id: "gpu-0", url: server.url, engine: "vllm", apiKey: undefined, tls: undefined },
       health: { intervalMs: 5, timeoutMs: 1_000, path: undefined },
       nowMs: () => performance.now(),
       random: seededRandom(1),

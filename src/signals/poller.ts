@@ -1,6 +1,7 @@
+import type { LookupFunction } from "node:net";
 import type { EngineKind, ProbeOutcome, Random } from "../core/index.ts";
 import { createPollLoop, type PollLoop } from "./poll-loop.ts";
-import { createProbeClient, type ProbeClient } from "./probe-client.ts";
+import { createProbeClient, type ProbeClient, type ProbeTls } from "./probe-client.ts";
 import { createProber, type Prober } from "./prober.ts";
 import { createScraper, type PollerLog, type ScrapeEvents, type Scraper } from "./scraper.ts";
 
@@ -14,6 +15,10 @@ export interface PolledEndpoint {
   readonly engine: DetectedEngine;
   /** Sent with each GET as bearer token; undefined: none. */
   readonly apiKey: string | undefined;
+  /** Undefined: an https endpoint is verified by the system's authorities. */
+  readonly tls: ProbeTls | undefined;
+  /** How the name of its host is resolved; absent: as the system does. */
+  readonly lookup?: LookupFunction;
 }
 
 export interface PollingOptions {
@@ -74,7 +79,13 @@ class EndpointPoller implements Poller {
   constructor(options: PollerOptions) {
     const { endpoint, health, log, nowMs } = options;
     this.#options = options;
-    this.#client = createProbeClient({ url: endpoint.url, apiKey: endpoint.apiKey, timeoutMs: health.timeoutMs });
+    this.#client = createProbeClient({
+      url: endpoint.url,
+      apiKey: endpoint.apiKey,
+      timeoutMs: health.timeoutMs,
+      tls: endpoint.tls,
+      lookup: endpoint.lookup,
+    });
     this.#prober = createProber({
       client: this.#client,
       engine: endpoint.engine,

@@ -14,6 +14,7 @@ async function get(script: Script, options: { apiKey?: string; timeoutMs?: numbe
     url: server.url + (options.base ?? ""),
     apiKey: options.apiKey,
     timeoutMs: options.timeoutMs ?? 5_000,
+    tls: undefined,
   });
   cleanups.push(async () => client.destroy(), server.close);
   return { server, client, result: await client.get("/health") };
@@ -74,7 +75,7 @@ describe("createProbeClient", () => {
   it("fails where nobody listens", async () => {
     const server = await startScriptedServer({});
     await server.close();
-    const client = createProbeClient({ url: server.url, apiKey: undefined, timeoutMs: 5_000 });
+    const client = createProbeClient({ url: server.url, apiKey: undefined, timeoutMs: 5_000, tls: undefined });
     expect(await client.get("/health")).toEqual({ kind: "failed", reason: "ECONNREFUSED" });
   });
 
@@ -99,7 +100,7 @@ describe("createProbeClient", () => {
   it("leaves no socket when it is destroyed", async () => {
     const server = await startScriptedServer({ "/health": hold });
     cleanups.push(server.close);
-    const client = createProbeClient({ url: server.url, apiKey: undefined, timeoutMs: 5_000 });
+    const client = createProbeClient({ url: server.url, apiKey: undefined, timeoutMs: 5_000, tls: undefined });
     const answers = [client.get("/health"), client.get("/health")];
     await until(() => server.requests.length === 2);
     answers.push(client.get("/health"));

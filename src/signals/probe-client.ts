@@ -1,5 +1,6 @@
 import http from "node:http";
 import https from "node:https";
+import type { LookupFunction } from "node:net";
 
 /** How a GET ended; `reason` is an error code, never a message, so that no address or key can be in it. */
 export type ProbeAnswer =
@@ -21,6 +22,23 @@ export interface ProbeClientOptions {
   readonly apiKey: string | undefined;
   /** From the start of a GET to the last byte of its answer, connecting included. */
   readonly timeoutMs: number;
+  /** How an https endpoint is verified and shown who asks; undefined: by the system's authorities, without a certificate. */
+  readonly tls: ProbeTls | undefined;
+  /** How the name of its host is resolved; absent: as the system does. */
+  readonly lookup?: LookupFunction | undefined;
+}
+
+/** TLS to one endpoint, texts in PEM; the same as its traffic has. */
+export interface ProbeTls {
+  /** The authority that signed its certificate; undefined: the system's. */
+  readonly ca: string | undefined;
+  /** What it is shown; undefined: nothing. */
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  /** The name its certificate must have; undefined: the host of its URL. */
+  readonly serverName: string | undefined;
+  /** False: any certificate will do. */
+  readonly isVerified: boolean;
 }
 
 /** Metrics of an engine with many ranks stay under 1 MiB; what is larger is not an engine's answer. */
@@ -34,18 +52,19 @@ const STOPPED: ProbeAnswer = { kind: "failed", reason: "stopped" };
  * closed for idleness. `node:http` rather than a pool, because it gives up a connection that is still being opened at
  * once, on the time limit as on `destroy`.
  */
-export function createProbeClient({ url, apiKey, timeoutMs }: ProbeClientOptions): ProbeClient {
+export function createProbeClient({ url, apiKey, timeoutMs, tls, lookup }: ProbeClientOptions): ProbeClient {
   const base = new URL(url);
   const pathPrefix = base.pathname.replace(/\/+$/, "");
   const send = base.protocol === "https:" ? https.request : http.request;
   const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const tlsOptions = tls === undefined ? {} : tlsOptionsOf(tls);
   const underWay = new Set<(answer: ProbeAnswer) => void>();
   let isDestroyed = false;
 
   function exchange(path: string, resolve: (answer: ProbeAnswer) => void): void {
     const target = new URL(base);
     target.pathname = pathPrefix + path;
-    const request = send(target, { method: "GET", agent: false, headers });
+    const request = send(target, { method: "GET", agent: false, headers, lookup, ...tlsOptions });
     const timer = setTimeout(settle, timeoutMs, { kind: "timed_out", reason: `no answer within ${timeoutMs} ms` });
     underWay.add(settle);
 
@@ -77,6 +96,10 @@ export function createProbeClient({ url, apiKey, timeoutMs }: ProbeClientOptions
       for (const settle of underWay) settle(STOPPED);
     },
   };
+}
+
+function tlsOptionsOf({ ca, cert, key, serverName, isVerified }: ProbeTls): https.RequestOptions {
+  return { ca, cert, key, rejectUnauthorized: isVerified, ...(serverName !== undefined && { servername: serverName }) };
 }
 
 function readBody(response: http.IncomingMessage, settle: (answer: ProbeAnswer) => void): void {

@@ -27,6 +27,9 @@ export class Replica {
       isStreaming: true,
       prefix: blockHashes.length === 0 ? undefined : { hashes: blockHashes, tokensPerBlock: blockTokens },
       sessionKey,
+      tenant: undefined,
+      priority: "normal",
+      patienceMs: undefined,
     };
   }
 }

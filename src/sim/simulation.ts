@@ -207,7 +207,9 @@ class Run implements EngineObserver<Job> {
   #decide(job: Job, nowMs: number): void {
     const { replica } = job;
     replica.isTouched = true;
-    this.#act(job, replica.balancer.decide(job.profile, nowMs, job.tried));
+    const decision = replica.balancer.decide(job.profile, nowMs, job.tried);
+    this.#act(job, decision);
+    if (decision.kind === "held") this.#release(replica, decision.displaced);
   }
 
   #act(job: Job, decision: Decision): void {

@@ -124,7 +124,7 @@ describe.each(peerPolicies.map(({ definition }) => [definition.name, definition]
       const policy = createPeer(name);
       const fleet = candidatesOf({ id: "a" }, { id: "b" }, { id: "c" }, { id: "d" });
       const random = seededRandom(4);
-      const context = { nowMs: 0, random, arrivedAtMs: 0, place: undefined };
+      const context = { nowMs: 0, random, arrivedAtMs: 0, urgency: 0, place: undefined };
       const counts = tally(times(4000, () => policy.choose(blocks(), fleet, context).chosen.endpoint.id));
       // Binomial, n = 4000, p = 1/4: deviation 27; four of them, and a ring's arcs differ by 1/16 of 1000.
       for (const { endpoint } of fleet) expect(Math.abs((counts[endpoint.id] ?? 0) - 1000)).toBeLessThan(4 * 68);

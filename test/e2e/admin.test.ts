@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { callAdmin } from "../support/admin-client.ts";
 import {
   code,
   DONE_EVENT,
@@ -20,9 +21,8 @@ import { until } from "../support/until.ts";
 const PATH = "/v1/chat/completions";
 
 async function adminJson(gateway: TestGateway, path: string, body?: unknown): Promise<{ status: number; json: never }> {
-  const init = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
-  const response = await fetch(`${gateway.admin}${path}`, init);
-  return { status: response.status, json: (await response.json()) as never };
+  const { status, json } = await callAdmin(gateway, body === undefined ? "GET" : "POST", path, body);
+  return { status, json: json as never };
 }
 
 describe("/healthz and /readyz", () => {
@@ -143,10 +143,9 @@ describe("/admin/explain", () => {
   ])("says what is wrong with a question of $what", async ({ body, message }) => {
     const gateway = await startGateway([await startFake()]);
     await until(() => gateway.runtime.directory.names.length === 1);
-    const text = typeof body === "string" ? body : JSON.stringify(body);
-    const response = await fetch(`${gateway.admin}/admin/explain`, { method: "POST", body: text });
-    expect(response.status).toBe(400);
-    expect(((await response.json()) as { error: string }).error).toMatch(message);
+    const { status, json } = await callAdmin(gateway, "POST", "/admin/explain", body);
+    expect(status).toBe(400);
+    expect((json as { error: string }).error).toMatch(message);
   });
 });
 
@@ -223,8 +222,7 @@ describe("the admin listener", () => {
   it("has its own routes and none of the clients'", async () => {
     const e1 = await startFake(ok());
     const gateway = await startGateway([e1]);
-    const response = await fetch(`${gateway.admin}${PATH}`, { method: "POST", body: JSON.stringify(CHAT) });
-    expect(response.status).toBe(404);
+    expect(await callAdmin(gateway, "POST", PATH, CHAT)).toMatchObject({ status: 404 });
     expect(e1.calls).toHaveLength(0);
     expect((await fetch(`${gateway.admin}/metrics`)).headers.get("content-type")).toMatch(
       /^text\/plain; version=0\.0\.4/,

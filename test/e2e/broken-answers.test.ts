@@ -77,16 +77,6 @@ describe("a stream that breaks", () => {
   it.each([
     { what: "after two events ends at the idle limit", behaviour: stall(2), timeouts: { idleMs: 150 } },
     { what: "with nothing but comments ends there too", behaviour: stall(2, 20), timeouts: { idleMs: 150 } },
-    {
-      what: "before its first token ends at the limit for that",
-      behaviour: headThenHold,
-      timeouts: { firstByteMs: 150 },
-    },
-    {
-      what: "with nothing but comments and a role ends there too",
-      behaviour: stall(0, 20, ROLE_EVENT),
-      timeouts: { firstByteMs: 150 },
-    },
   ])("because it falls silent $what", async ({ behaviour, timeouts }) => {
     const e1 = await startFake(behaviour);
     const gateway = await startGateway([e1], { timeouts });
@@ -94,6 +84,28 @@ describe("a stream that breaks", () => {
     expect(answer).toMatchObject({ status: 200, isWhole: false });
     expect(errorEventOf(answer.text).error).toMatchObject({ type: "server_error", code: "upstream_timeout" });
     expect(await gateway.outcomes()).toEqual({ stalled: 1 });
+    await expectIdle(gateway);
+  });
+
+  it.each([
+    { what: "its head", behaviour: headThenHold, failover: { guardMs: undefined } },
+    { what: "a role and comments", behaviour: stall(0, 20, ROLE_EVENT), failover: {} },
+  ])("because no token follows $what ends at the limit for that", async ({ behaviour, failover }) => {
+    const e1 = await startFake(behaviour);
+    const gateway = await startGateway([e1], { timeouts: { firstByteMs: 150 }, failover });
+    const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
+    expect(answer).toMatchObject({ status: 200, isWhole: false });
+    expect(errorEventOf(answer.text).error).toMatchObject({ type: "server_error", code: "upstream_timeout" });
+    expect(await gateway.outcomes()).toEqual({ upstream_timeout: 1 });
+    await expectIdle(gateway);
+  });
+
+  it("because no event follows its head, and the client has not seen that, is a 504", async () => {
+    const e1 = await startFake(stall(0, 20));
+    const gateway = await startGateway([e1], { timeouts: { firstByteMs: 150 } });
+    const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
+    expect(answer).toMatchObject({ status: 504, isWhole: true });
+    expect(await gateway.outcomes()).toEqual({ upstream_timeout: 1 });
     await expectIdle(gateway);
   });
 

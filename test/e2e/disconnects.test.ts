@@ -28,8 +28,16 @@ const PATH = "/v1/chat/completions";
 const heldDecodings = vi.hoisted((): (() => void)[] => []);
 vi.mock("node:zlib", async (original) => {
   const zlib = await original<typeof Zlib>();
-  const gunzip = (...args: Parameters<typeof zlib.gunzip>): void => void heldDecodings.push(() => zlib.gunzip(...args));
-  return { ...zlib, gunzip };
+  const createGunzip = (): Zlib.Gunzip => {
+    const decoder = zlib.createGunzip();
+    const end = decoder.end.bind(decoder);
+    const hold = (body: Buffer): Zlib.Gunzip => {
+      heldDecodings.push(() => end(body));
+      return decoder;
+    };
+    return Object.assign(decoder, { end: hold });
+  };
+  return { ...zlib, createGunzip };
 });
 
 describe.each([

@@ -13,6 +13,7 @@ import {
   tokenEvent,
 } from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
+import { type OrderedGateway, startOrdered } from "../support/ordered-pool.ts";
 import { testConfig } from "../support/test-config.ts";
 import { expectIdle, runGateway, startGateway } from "../support/test-gateway.ts";
 import { until } from "../support/until.ts";
@@ -75,12 +76,12 @@ describe("an endpoint that refuses connections", () => {
 
   it("is tried once per request, and no more endpoints than the limit says", async () => {
     const urls = [REFUSING_URL, "http://127.0.0.1:2", "http://127.0.0.1:3", "http://127.0.0.1:4"];
-    const gateway = await runGateway(testConfig(urls, { attempts: 2, health: NO_PROBES }));
+    const gateway = await runGateway(testConfig(urls, { failover: { attempts: 2 }, health: NO_PROBES }));
     const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
     expect(answer.status).toBe(502);
     expect(JSON.parse(answer.text).error).toMatchObject({
       code: "upstream_error",
-      message: "No endpoint that was tried could be reached (last: ECONNREFUSED).",
+      message: "No endpoint that was tried gave an answer (last: ECONNREFUSED).",
     });
     expect(await gateway.metric("evenkeel_attempts_failed_total")).toBe(2);
     await expectIdle(gateway);
@@ -170,7 +171,7 @@ describe("a request that costs endpoints their connection", () => {
   it("goes to one more endpoint and no further: it may be what kills them", async () => {
     const fakes = [];
     for (let i = 0; i < 4; i++) fakes.push(await startFake(hangUp));
-    const gateway = await startGateway(fakes, { attempts: 4, health: NO_PROBES });
+    const gateway = await startGateway(fakes, { failover: { attempts: 4 }, health: NO_PROBES });
     expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 502 });
     expect(fakes.reduce((sum, { calls }) => sum + calls.length, 0)).toBe(2);
     expect(await gateway.metric("evenkeel_attempts_failed_total")).toBe(2);
@@ -180,65 +181,71 @@ describe("a request that costs endpoints their connection", () => {
   it("may be refused a connection by others on top", async () => {
     const [e2, e4] = [await startFake(hangUp), await startFake(ok())];
     const urls = [REFUSING_URL, e2.url, "http://127.0.0.1:2", e4.url];
-    const gateway = await runGateway(testConfig(urls, { attempts: 4, health: NO_PROBES }));
+    const gateway = await runGateway(testConfig(urls, { failover: { attempts: 4 }, health: NO_PROBES }));
     expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 200 });
   });
 });
 
 describe("an endpoint that answers every request with a failure while its probes are good", () => {
   const inBand = (error: object): Behaviour => stream(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
+  const isEjected = (gateway: OrderedGateway): boolean =>
+    gateway.runtime.pools[0]?.balancer.members[0]?.breaker.isOpen === true;
 
   it.each([
     { how: "500", behaviour: code(500, {}), body: CHAT },
     { how: "502", behaviour: code(502, {}), body: CHAT },
     { how: "streams that begin with an error", behaviour: inBand({ message: "dead", code: 500 }), body: STREAMED_CHAT },
-  ])("is taken out: $how", async ({ behaviour, body }) => {
-    const [e1, e2] = [await startFake(behaviour), await startFake(body === CHAT ? ok() : sse(1))];
-    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
-    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body });
-    expect(e1.calls).toHaveLength(3);
-    expect(gateway.runtime.pools[0]?.balancer.members[0]?.availability).toBe("down");
+    { how: "connections that break", behaviour: reset, body: CHAT },
+  ])("is taken out, and no client has noticed: $how", async ({ behaviour, body }) => {
+    const gateway = await startOrdered([behaviour, body === CHAT ? ok() : sse(1)], { ejection: { failures: 5 } });
+    for (let i = 0; i < 12; i++) expect(await gateway.chat(body)).toMatchObject({ status: 200, isWhole: true });
+    expect(gateway.hits()).toEqual([5, 12]);
+    expect(await gateway.outcomes()).toEqual({ ok: 12 });
   });
 
   it.each([
-    { how: "429", behaviour: code(429, {}), body: CHAT },
     { how: "501", behaviour: code(501, {}), body: CHAT },
-    { how: "503", behaviour: code(503, {}), body: CHAT },
     { how: "a stream of a 400", behaviour: inBand({ message: "too long", code: 400 }), body: STREAMED_CHAT },
-    { how: "a stream of overload", behaviour: inBand({ message: "busy", code: 503 }), body: STREAMED_CHAT },
   ])("stays in if what it says is no failure of its own: $how", async ({ behaviour, body }) => {
-    const [e1, e2] = [await startFake(behaviour), await startFake(body === CHAT ? ok() : sse(1))];
-    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
-    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body });
-    expect(e1.calls).toHaveLength(6);
+    const gateway = await startOrdered([behaviour, ok()], { ejection: { failures: 5, minRequests: 5 } });
+    for (let i = 0; i < 12; i++) await gateway.chat(body);
+    expect(gateway.hits()).toEqual([12, 0]);
+  });
+
+  it.each([
+    { how: "429", behaviour: code(429, {}, { "retry-after": "0" }), body: CHAT },
+    { how: "503", behaviour: code(503, {}, { "retry-after": "0" }), body: CHAT },
+    { how: "a stream of overload", behaviour: inBand({ message: "busy", code: 503 }), body: STREAMED_CHAT },
+  ])("is not taken out for being busy: $how", async ({ behaviour, body }) => {
+    const gateway = await startOrdered([behaviour, body === CHAT ? ok() : sse(1)], { ejection: { failures: 2 } });
+    for (let i = 0; i < 6; i++) expect(await gateway.chat(body)).toMatchObject({ status: 200 });
+    expect(isEjected(gateway)).toBe(false);
   });
 
   it("stays in while good answers come between", async () => {
-    const [e1, e2] = [await startFake(), await startFake()];
-    e1.next(code(500, {}), code(500, {}), ok(), code(500, {}), code(500, {}), ok());
-    const gateway = await startGateway([e1, e2], { health: NO_PROBES });
-    for (let i = 0; i < 12; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
-    expect(e1.calls).toHaveLength(6);
+    const gateway = await startOrdered([ok(), ok()], { ejection: { failures: 3 } });
+    gateway.fakes[0]?.next(code(500, {}), code(500, {}), ok(), code(500, {}), code(500, {}), ok());
+    for (let i = 0; i < 12; i++) expect(await gateway.chat(CHAT)).toMatchObject({ status: 200 });
+    expect(gateway.hits()).toEqual([12, 4]);
   });
 
   it("stays in if it is the last", async () => {
-    const e1 = await startFake(code(500, {}));
-    const gateway = await startGateway([e1, REFUSING_URL]);
+    const gateway = await startOrdered([code(500, {}), REFUSING_URL], {
+      ejection: { failures: 2 },
+      health: { intervalMs: 100 },
+    });
     await until(() => gateway.runtime.pools[0]?.balancer.members[1]?.availability === "down");
-    for (let i = 0; i < 6; i++) await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
-    expect(e1.calls).toHaveLength(6);
+    for (let i = 0; i < 6; i++) expect(await gateway.chat(CHAT)).toMatchObject({ status: 500 });
+    expect(gateway.hits()).toEqual([6]);
   });
 
-  it("comes back with its probes", async () => {
-    const [e1, e2] = [await startFake(code(500, {})), await startFake()];
-    const gateway = await startGateway([e1, e2]);
-    const availability = (): string | undefined => gateway.runtime.pools[0]?.balancer.members[0]?.availability;
-    await until(() => availability() === "ready");
-    for (let i = 0; i < 12 && availability() === "ready"; i++) {
-      await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
-    }
-    expect(availability()).toBe("down");
-    await until(() => availability() === "ready");
+  it("is tried again after a while, and is back as soon as it answers well", async () => {
+    const gateway = await startOrdered([code(500, {}), ok()], { ejection: { failures: 3, baseMs: 50 } });
+    for (let i = 0; i < 3; i++) await gateway.chat(CHAT);
+    expect(isEjected(gateway)).toBe(true);
+    gateway.fakes[0]?.behave(ok());
+    await until(async () => (await gateway.chat(CHAT)).headers["x-evenkeel-endpoint"] === "e1");
+    expect(isEjected(gateway)).toBe(false);
   });
 });
 
@@ -254,14 +261,6 @@ describe("an answer that has begun", () => {
 });
 
 describe("a time-out", () => {
-  it("of the first byte is not tried elsewhere: the prompt may be half computed", async () => {
-    const [e1, e2] = [await startFake(hold), await startFake(hold)];
-    const gateway = await startGateway([e1, e2], { timeouts: { firstByteMs: 100 } });
-    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 504 });
-    expect(e1.calls.length + e2.calls.length).toBe(1);
-    expect(await gateway.outcomes()).toEqual({ upstream_timeout: 1 });
-  });
-
   it("of probes while tokens flow is no sign of death", async () => {
     const e1 = await startFake(headThenHold);
     const gateway = await startGateway([e1], { health: { intervalMs: 100, timeoutMs: 60, unhealthyAfter: 2 } });

@@ -76,7 +76,14 @@ describe("headers to the endpoint", () => {
     "x-smg-target-worker",
     "target-pod",
     "x-data-parallel-rank",
+    "X-Original-Dst-Host",
+    "x-envoy-original-dst-host",
+    "X_Envoy_Upstream_Host",
+    "x-llm-d-inference-pool",
+    "x-prefiller-host-port",
     "x-evenkeel-endpoint",
+    "x-evenkeel-priority",
+    "x-evenkeel-timeout-ms",
   ])("never carry a client's %s, and it chooses nothing", async (name) => {
     const { seen, answer } = await headersSeen({ [name]: ["http://169.254.169.254/", "http://127.0.0.1:1/"] });
     expect(Object.keys(seen)).not.toContain(name.toLowerCase());

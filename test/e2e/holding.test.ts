@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { HoldingLimits } from "../../src/core/index.ts";
 import { DECISION_CHANNEL, type DecisionMessage, startServer } from "../../src/gateway/index.ts";
+import { callAdmin } from "../support/admin-client.ts";
 import {
   DONE_EVENT,
   type FakeUpstream,
@@ -38,7 +39,7 @@ function startSmall(
   limits: Partial<HoldingLimits> = {},
 ) {
   const endpoints = fakes.map(({ url }, i) => testEndpoint(`e${i + 1}`, url, { kvCapacityTokens: 1000 }));
-  const holding = { maxRequests: 10, maxBytes: 100_000, maxWaitMs: 60_000, ...limits };
+  const holding = { maxRequests: 10, maxBytes: 100_000, maxWaitMs: 60_000, promoteAfterMs: 10_000, ...limits };
   return startGateway([], { ...overrides, pool: { policy: { name: "least_delay", options: {} }, endpoints, holding } });
 }
 
@@ -149,15 +150,45 @@ describe("held requests", () => {
     await expectIdle(gateway);
   });
 
-  it("are sent without room once they have waited too long", async () => {
+  it("are refused once they have waited too long, and told when to come again", async () => {
     const e1 = await startFake();
     const gateway = await startSmall([e1], {}, { maxWaitMs: 100 });
     const first = await run(gateway, e1);
     const second = await queue(gateway, chat(600));
-    const { status, headers } = await second.answer();
-    expect(status).toBe(200);
-    expect(Number(headers["x-evenkeel-held-ms"])).toBeGreaterThanOrEqual(99);
+    const { status, text, headers } = await second.answer();
+    expect([status, JSON.parse(text)]).toMatchObject([429, { error: { code: "queue_timeout" } }]);
+    expect([headers["x-evenkeel-reason"], headers["retry-after"]]).toEqual(["queue_timeout", "1"]);
+    expect([heldIn(gateway), e1.calls.length]).toEqual([0, 1]);
     await first.finish();
+    await expectIdle(gateway);
+  });
+
+  it("wait no longer than their clients say they do", async () => {
+    const e1 = await startFake();
+    const gateway = await startSmall([e1]);
+    const first = await run(gateway, e1);
+    const headers = { "x-evenkeel-timeout-ms": "150" };
+    const { status, text } = await send(`${gateway.listenUrl}${PATH}`, { body: chat(600), headers }).answer();
+    expect([status, JSON.parse(text)]).toMatchObject([429, { error: { code: "queue_timeout" } }]);
+    await first.finish();
+    await expectIdle(gateway);
+  });
+
+  it("are refused beyond the bound of their number, and let go for more urgent ones", async () => {
+    const e1 = await startFake();
+    const gateway = await startSmall([e1], {}, { maxRequests: 1 });
+    const first = await run(gateway, e1);
+    const low = { body: chat(600), headers: { "x-evenkeel-priority": "low" } };
+    const shed = send(`${gateway.listenUrl}${PATH}`, low);
+    await until(() => heldIn(gateway) === 1);
+    const full = await send(`${gateway.listenUrl}${PATH}`, low).answer();
+    expect([full.status, JSON.parse(full.text)]).toMatchObject([429, { error: { code: "queue_full" } }]);
+    const normal = send(`${gateway.listenUrl}${PATH}`, { body: chat(600) });
+    const { status, text, headers } = await shed.answer();
+    expect([status, JSON.parse(text)]).toMatchObject([429, { error: { code: "shed" } }]);
+    expect(headers["x-evenkeel-reason"]).toBe("shed");
+    await first.finish();
+    expect(await normal.answer()).toMatchObject({ status: 200 });
     await expectIdle(gateway);
   });
 
@@ -181,8 +212,8 @@ describe("held requests", () => {
     leaving.abort();
     await until(() => heldIn(gateway) === 0);
     await queue(gateway, body);
-    const { headers } = await send(`${gateway.listenUrl}${PATH}`, { body }).answer();
-    expect(headers["x-evenkeel-held-ms"]).toBeUndefined();
+    const { status, text } = await send(`${gateway.listenUrl}${PATH}`, { body }).answer();
+    expect([status, JSON.parse(text)]).toMatchObject([429, { error: { code: "queue_full" } }]);
     expect(heldIn(gateway)).toBe(1);
     await first.finish();
     await expectIdle(gateway);
@@ -219,9 +250,8 @@ describe("held requests", () => {
     const e1 = await startFake();
     const gateway = await startSmall([e1]);
     const explain = async () => {
-      const question = JSON.stringify({ path: PATH, body: chat(600) });
-      const response = await fetch(`${gateway.admin}/admin/explain`, { method: "POST", body: question });
-      return await response.json();
+      const { json } = await callAdmin(gateway, "POST", "/admin/explain", { path: PATH, body: chat(600) });
+      return json;
     };
     expect(await explain()).toMatchObject({ chosen: "e1", wouldHold: false });
     const first = await run(gateway, e1);
@@ -319,14 +349,17 @@ describe("closing", () => {
     await closed;
   });
 
-  it("cuts held requests with the others when time is up, and sends none of them", async () => {
+  it("tells held requests when time is up, cuts the others, and sends none of them", async () => {
     const e1 = await startFake();
-    const gateway = await startSmall([e1], { timeouts: { drainMs: 200 } });
+    const gateway = await startSmall([e1], { timeouts: { drainMs: 500 } });
     const { client } = await run(gateway, e1);
     const second = await queue(gateway, chat(600));
-    const cut = Promise.all([client.answer(), second.answer().catch((error: Error) => error.message)]);
+    const answers = Promise.all([client.answer(), second.answer()]);
     await gateway.close();
-    expect(await cut).toMatchObject([{ isWhole: false }, expect.stringMatching(/hang up|ECONNRESET/)]);
+    const [cut, told] = await answers;
+    expect(cut).toMatchObject({ isWhole: false });
+    expect([told.status, JSON.parse(told.text)]).toMatchObject([503, { error: { code: "shutting_down" } }]);
+    expect(told.headers["retry-after"]).toMatch(/^\d+$/);
     expect(e1.calls).toHaveLength(1);
     const { account } = gateway.runtime.pools[0]?.balancer.members[0] ?? {};
     expect([account?.requests, heldIn(gateway)]).toEqual([0, 0]);

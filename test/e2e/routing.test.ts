@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { DEFAULT_HOLDING_LIMITS } from "../../src/core/index.ts";
 import { code, hold, ok, REFUSING_URL, startFake } from "../support/fake-upstream.ts";
 import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { testConfig, testEndpoint, testPool } from "../support/test-config.ts";
@@ -179,7 +180,8 @@ describe("the balancer's own errors", () => {
   it("answers 503 when no endpoint takes traffic", async () => {
     const e1 = await startFake();
     const endpoints = [testEndpoint("e1", e1.url, { weight: 0 })];
-    const gateway = await startGateway([e1], { pool: { endpoints } });
+    const gateway = await runGateway(testConfig([e1.url], { pool: { endpoints } }));
+    await until(() => gateway.runtime.directory.names.length > 0);
     const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT });
     expect(answer.status).toBe(503);
     expect(JSON.parse(answer.text).error).toMatchObject({ code: "no_available_endpoint" });
@@ -187,11 +189,12 @@ describe("the balancer's own errors", () => {
     expect(e1.calls).toHaveLength(0);
   });
 
-  it("answers 429 with Retry-After when the fleet is saturated, and serves again once it is not", async () => {
+  it("answers 429 with Retry-After when the fleet is saturated and nobody is held, and serves again once it is not", async () => {
     const e1 = await startFake(hold);
     const policy = { name: "token_aware", options: { horizonSeconds: 0.1 } };
     const endpoints = [testEndpoint("e1", e1.url, { tokensPerSecond: 10 })];
-    const gateway = await startGateway([], { pool: { policy, endpoints } });
+    const holding = { ...DEFAULT_HOLDING_LIMITS, maxRequests: 0 };
+    const gateway = await startGateway([], { pool: { policy, endpoints, holding } });
     const first = send(`${gateway.listenUrl}/v1/chat/completions`, { body: STREAMED_CHAT });
     const call = await e1.call(0);
     const refused = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT });

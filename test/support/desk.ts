@@ -22,8 +22,9 @@ export class Desk {
   readonly balancer: Balancer;
   nowMs = 0;
 
-  constructor(ids: readonly string[], options: Omit<BalancerOptions, "endpoints">) {
-    this.balancer = new Balancer({ ...options, endpoints: ids.map((id) => endpoint({ id })) });
+  /** @param maxRequests Of each endpoint. */
+  constructor(ids: readonly string[], options: Omit<BalancerOptions, "endpoints">, maxRequests?: number) {
+    this.balancer = new Balancer({ ...options, endpoints: ids.map((id) => endpoint({ id, maxRequests })) });
     reportBatches(this.balancer);
   }
 

@@ -1,4 +1,11 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createTlsServer, type ServerOptions as TlsOptions } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { onTestFinished } from "vitest";
 import { until } from "./until.ts";
@@ -39,6 +46,8 @@ export interface FakeUpstream {
   next(...behaviours: Behaviour[]): void;
   /** The call with this index, once it has arrived. */
   call(index: number): Promise<Call>;
+  /** Refuses connections from now on and keeps those it has, as a process that was told to end does. */
+  stopListening(): void;
   /** Stops listening and cuts all connections, as a killed process does. */
   kill(): Promise<void>;
 }
@@ -47,14 +56,18 @@ export interface FakeOptions {
   readonly models?: readonly string[] | undefined;
   /** 0: any free port. */
   readonly port?: number;
+  /** Loopback address to listen on; 127.0.0.1 unless given. */
+  readonly host?: string;
   /** How long an idle connection is kept; the default outlives every test. */
   readonly keepAliveMs?: number;
+  /** Absent: it is spoken to without TLS. */
+  readonly tls?: TlsOptions;
 }
 
 /** A scriptable engine on a loopback port; it is closed when the test ends. */
 export async function startFake(behaviour: Behaviour = ok(), options: FakeOptions = {}): Promise<FakeUpstream> {
   const fake = new ScriptedUpstream(behaviour, options);
-  await fake.listen(options.port ?? 0);
+  await fake.listen(options.port ?? 0, options.host ?? "127.0.0.1");
   onTestFinished(() => fake.kill());
   return fake;
 }
@@ -68,9 +81,15 @@ class ScriptedUpstream implements FakeUpstream {
   #behaviour: Behaviour;
   readonly #next: Behaviour[] = [];
   readonly #sockets = new Set<Socket>();
-  readonly #server = createServer({ keepAliveTimeout: 0 }, (request, response) => this.#receive(request, response));
+  readonly #scheme: string;
+  readonly #server: Server;
 
-  constructor(behaviour: Behaviour, { models, keepAliveMs }: FakeOptions) {
+  constructor(behaviour: Behaviour, { models, keepAliveMs, tls }: FakeOptions) {
+    const receive = (request: IncomingMessage, response: ServerResponse): void => this.#receive(request, response);
+    const options = { keepAliveTimeout: 0 };
+    this.#scheme = tls === undefined ? "http" : "https";
+    this.#server =
+      tls === undefined ? createServer(options, receive) : createTlsServer({ ...options, ...tls }, receive);
     this.#behaviour = behaviour;
     this.models = models ?? ["m"];
     if (keepAliveMs !== undefined) this.#server.keepAliveTimeout = keepAliveMs;
@@ -85,9 +104,9 @@ class ScriptedUpstream implements FakeUpstream {
     return this.#sockets.size;
   }
 
-  async listen(port: number): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(port, "127.0.0.1", () => resolve()));
-    this.url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  async listen(port: number, host: string): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(port, host, () => resolve()));
+    this.url = `${this.#scheme}://${host}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   behave(behaviour: Behaviour): void {
@@ -101,6 +120,10 @@ class ScriptedUpstream implements FakeUpstream {
   async call(index: number): Promise<Call> {
     await until(() => this.calls.length > index);
     return this.calls[index] as Call;
+  }
+
+  stopListening(): void {
+    this.#server.close();
   }
 
   kill(): Promise<void> {
@@ -119,7 +142,7 @@ class ScriptedUpstream implements FakeUpstream {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
-      const call = new ReceivedCall(request, response, Buffer.concat(chunks));
+      const call = new ReceivedCall(request, response, Buffer.concat(chunks.splice(0)));
       this.calls.push(call);
       (this.#next.shift() ?? this.#behaviour)(call);
     });

@@ -27,6 +27,7 @@ export function chosenBy(policy: Policy, request: RequestProfile, candidates: Ca
     nowMs,
     random: seededRandom(1),
     arrivedAtMs: nowMs,
+    urgency: 0,
     place: undefined,
   });
 }

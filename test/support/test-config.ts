@@ -3,25 +3,43 @@ import type { Config } from "../../src/runtime/index.ts";
 type Pool = Config["pools"][number];
 
 /** What a test sets differently; of the sections named here, single values. */
-export interface TestOverrides extends Partial<Omit<Config, "timeouts" | "limits" | "health">> {
+export interface TestOverrides extends Partial<Omit<Config, "timeouts" | "limits" | "health" | "failover">> {
   readonly timeouts?: Partial<Config["timeouts"]>;
   readonly limits?: Partial<Config["limits"]>;
   readonly health?: Partial<Config["health"]>;
+  readonly failover?: Partial<Config["failover"]>;
   /** Of the one pool there is unless `pools` says otherwise. */
   readonly pool?: Partial<Pool>;
 }
 
+const LIMITS = { bufferedBytes: 1024 * 1024 * 1024, connections: 10_000 };
+
+/** The defaults of the configuration. */
+const EJECTION: Config["health"]["ejection"] = {
+  failures: 5,
+  failureRatio: 0.5,
+  minRequests: 20,
+  windowMs: 30_000,
+  baseMs: 5_000,
+  maxMs: 300_000,
+  maxRatio: 0.5,
+};
+
 /** A gateway on free loopback ports in front of `urls`, probing fast and logging nothing. */
 export function testConfig(urls: readonly string[], overrides: TestOverrides = {}): Config {
-  const { timeouts, limits, health, pool, ...others } = overrides;
+  const { timeouts, limits, health, failover, pool, ...others } = overrides;
   return {
     listen: { host: "127.0.0.1", port: 0 },
+    tls: undefined,
     admin: { host: "127.0.0.1", port: 0 },
+    adminKeys: [],
+    keys: [],
+    tenantKey: [],
     log: { level: "silent", format: "json" },
     sessionKey: undefined,
     pools: [testPool(urls, pool)],
     passthrough: [],
-    limits: { bodyBytes: 64 * 1024 * 1024, headerBytes: 32 * 1024, ...limits },
+    limits: { bodyBytes: 64 * 1024 * 1024, headerBytes: 32 * 1024, ...LIMITS, ...limits },
     timeouts: {
       connectMs: 1_000,
       firstByteMs: 30_000,
@@ -29,10 +47,24 @@ export function testConfig(urls: readonly string[], overrides: TestOverrides = {
       keepAliveMs: 75_000,
       upstreamKeepAliveMs: 3_000,
       drainMs: 200,
+      totalMs: undefined,
+      clientHeadMs: 60_000,
+      clientBodyMs: 300_000,
       ...timeouts,
     },
-    health: { intervalMs: 200, timeoutMs: 500, unhealthyAfter: 3, healthyAfter: 1, path: undefined, ...health },
-    attempts: 3,
+    health: {
+      intervalMs: 200,
+      timeoutMs: 500,
+      unhealthyAfter: 3,
+      healthyAfter: 1,
+      path: undefined,
+      ejection: EJECTION,
+      slowStartMs: undefined,
+      ...health,
+    },
+    failover: { attempts: 3, resends: 1, budgetRatio: 0.2, minRetriesPerSecond: 10, guardMs: 1_000, ...failover },
+    hedging: undefined,
+    streams: { heartbeatMs: undefined, opensEarly: false },
     recording: undefined,
     ...others,
   };
@@ -46,8 +78,9 @@ export function testPool(urls: readonly string[], overrides: Partial<Pool> = {})
     models: undefined,
     aliases: new Map(),
     policy: { name: "round_robin", options: {} },
-    holding: { maxRequests: 4096, maxBytes: 256 * 1024 * 1024, maxWaitMs: 120_000 },
+    holding: { maxRequests: 4096, maxBytes: 256 * 1024 * 1024, maxWaitMs: 120_000, promoteAfterMs: 10_000 },
     endpoints,
+    discovery: [],
     ...overrides,
   };
 }
@@ -67,6 +100,8 @@ export function testEndpoint(
     engine: "auto",
     apiKey: undefined,
     models: undefined,
+    maxRequests: undefined,
+    tls: undefined,
     ...overrides,
   };
 }

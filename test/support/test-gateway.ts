@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "vitest";
 import { type RunningServer, startServer } from "../../src/gateway/index.ts";
-import type { Config } from "../../src/runtime/index.ts";
+import type { Config, RuntimeParts } from "../../src/runtime/index.ts";
 import type { FakeUpstream } from "./fake-upstream.ts";
 import { parseSamples, type Sample, sumOf } from "./metric-samples.ts";
 import { type TestOverrides, testConfig } from "./test-config.ts";
@@ -26,8 +26,8 @@ export async function startGateway(
 }
 
 /** As `startGateway`, without waiting for anything. */
-export async function runGateway(config: Config): Promise<TestGateway> {
-  const server = await startServer(config);
+export async function runGateway(config: Config, parts: RuntimeParts = {}): Promise<TestGateway> {
+  const server = await startServer(config, parts);
   onTestFinished(() => server.close());
   const admin = server.adminUrl ?? "";
   const samples = async (): Promise<Sample[]> => parseSamples(await (await fetch(`${admin}/metrics`)).text());

@@ -57,7 +57,7 @@ export function watch(
     restarts: 0,
   };
   const poller = createPoller({
-    endpoint: { id: "gpu-0", engine: "vllm", apiKey: undefined, ...endpoint },
+    endpoint: { id: "gpu-0", engine: "vllm", apiKey: undefined, tls: undefined, ...endpoint },
     health: { intervalMs: 10, timeoutMs: 5_000, path: undefined, ...health },
     nowMs,
     random: seededRandom(1),

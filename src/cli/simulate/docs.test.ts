@@ -12,6 +12,7 @@ it("docs/simulator.md lists exactly the options there are", () => {
     writeError: () => {},
     readInput: async () => "",
     untilStopped: async () => {},
+    onHangUp: () => {},
   };
   const { options } = simulateCommand(terminal, () => {});
   expect(listed).toEqual(options.map(({ long }) => long));

@@ -39,6 +39,7 @@ async function simulate(...args: readonly string[]): Promise<Outcome> {
     },
     readInput: async () => "",
     untilStopped: async () => {},
+    onHangUp: () => {},
   });
   return { code, output, errors };
 }

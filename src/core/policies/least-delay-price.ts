@@ -38,6 +38,7 @@ export interface Placement {
   readonly cost: Cost;
   /** Its place among the requests held for the endpoint: see `LateBinding.holdKey`. */
   readonly key: number;
+  readonly urgency: number;
 }
 
 /** What the endpoints have in common while one request is placed. */
@@ -67,7 +68,8 @@ const STALL_MS = 1_000;
 const MAX_PREFILL_PROGRESS = 0.9;
 
 /** The price of the request at this placement. */
-export function priceOf({ candidate, engine, cost, key }: Placement, fleet: FleetView, nowMs: number): Price {
+export function priceOf(placement: Placement, fleet: FleetView, nowMs: number): Price {
+  const { candidate, engine, cost, key, urgency } = placement;
   const { account, held } = candidate;
   const running = account.runningRequests;
   const ownMs = prefillMs(engine, cost.prefillTokens, cost.prefillPairs);
@@ -76,8 +78,8 @@ export function priceOf({ candidate, engine, cost, key }: Placement, fleet: Flee
   const growMs = stepGrowthMs(candidate, engine, cost, prefillShare);
   const stallFactor = 1 + (FUTURE_STALL_WEIGHT * fleet.sparing * prefillShare) / (1 - prefillShare);
   const stepMs = decodeStepMs(engine, running, account.contextTokens);
-  const waiting = account.waitingRequests + held.countBehind(key);
-  const ahead = held.aheadOf(key);
+  const waiting = account.waitingRequests + held.countBehind(key, urgency);
+  const ahead = held.aheadOf(key, urgency);
   return {
     firstToken: firstTokenMs(candidate, engine, cost, ahead, ownMs, nowMs),
     memory: memoryMs(candidate, stepMs, cost, ahead),

@@ -51,7 +51,8 @@ function createLeastDelay({ lateBinding: isLate, tpotTargetMs = MAX_PREFILL_MS }
         const cachedTokens = candidate.cachedTokens(request);
         mostCachedTokens = Math.max(mostCachedTokens, cachedTokens);
         const cost = costOf(request, cachedTokens);
-        return { candidate, engine: candidate.speed.coefficients, cost, key: keyAt(candidate, request, context) };
+        const key = keyAt(candidate, request, context);
+        return { candidate, engine: candidate.speed.coefficients, cost, key, urgency: context.urgency };
       });
       const fleet = { bestCost: costOf(request, mostCachedTokens), sparing: sparing(placements) };
       const priced = mapEach(placements, (placement): Priced => {

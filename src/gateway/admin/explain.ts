@@ -1,8 +1,9 @@
-import type { Explanation } from "../../core/index.ts";
+import type { Explanation, RequestProfile } from "../../core/index.ts";
 import type { Runtime } from "../../runtime/index.ts";
+import { type Access, ANYBODY } from "../access/access.ts";
 import { profileOf } from "../request/profile.ts";
 import { readRequest } from "../request/read-request.ts";
-import type { SessionKeyReader } from "../request/session-key.ts";
+import { clientPartOf, type SenderReaders, senderOf } from "../request/sender.ts";
 import { findRoute } from "../routes.ts";
 
 /** A request whose decision is asked for. */
@@ -23,7 +24,10 @@ export interface ExplainAnswer {
     readonly promptTokens: number;
     readonly expectedOutputTokens: number;
     readonly isStreaming: boolean;
+    /** As the client wrote it. */
     readonly sessionKey: string | undefined;
+    readonly tenant: string | undefined;
+    readonly priority: RequestProfile["priority"];
   };
   readonly policy: string;
   readonly reason: string;
@@ -35,10 +39,19 @@ export interface ExplainAnswer {
   readonly excluded: Explanation["excluded"];
 }
 
-/** Answers what a request would be told now, and changes nothing. @returns a sentence when it cannot be read. */
+/** Whom an explanation asks. */
+export interface Explaining {
+  readonly runtime: Runtime;
+  readonly senders: SenderReaders;
+  readonly access: Access;
+}
+
+/**
+ * Answers what a request would be told now, and changes nothing. Whose request it is follows from its headers; without a
+ * key in them it is anybody's. @returns a sentence when it cannot be read.
+ */
 export function explainRequest(
-  runtime: Runtime,
-  sessionKeys: SessionKeyReader,
+  { runtime, senders, access }: Explaining,
   { path, headers, body }: ExplainQuestion,
 ): ExplainAnswer | string {
   const route = findRoute(path);
@@ -49,7 +62,9 @@ export function explainRequest(
   if (target === undefined) {
     return `the model ${JSON.stringify(facts.model)} is not served; known: ${runtime.directory.names.join(", ") || "none"}`;
   }
-  const profile = profileOf(route, facts, target, sessionKeys.read(headers, facts.body).key);
+  // `admit` takes the credentials out of the headers that it is given.
+  const caller = access.admit({ ...headers }) ?? ANYBODY;
+  const profile = profileOf(route, facts, target, senderOf(headers, facts.body, senders, caller).sender);
   const { balancer } = target.pool;
   const { chosen, wouldHold, explanation } = balancer.explain(profile, runtime.clock.nowMs(), body.length);
   const cached = new Map(balancer.members.map((member) => [member.endpoint.id, member.cachedTokens(profile)]));
@@ -60,7 +75,9 @@ export function explainRequest(
       promptTokens: profile.promptTokens,
       expectedOutputTokens: profile.output.meanTokens,
       isStreaming: profile.isStreaming,
-      sessionKey: profile.sessionKey,
+      sessionKey: profile.sessionKey && clientPartOf(profile.sessionKey),
+      tenant: profile.tenant,
+      priority: profile.priority,
     },
     policy: explanation.policy,
     reason: explanation.reason,

@@ -2,7 +2,12 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Runtime } from "../../runtime/index.ts";
 import type { AnswerTokens } from "../answer/answer-relay.ts";
 import type { RequestOutcome } from "../outcome.ts";
+import { type OpenConnections, registerEndpointGauges } from "./endpoint-gauges.ts";
+import { FailoverMetrics } from "./failover-metrics.ts";
+import { GoneEndpoints } from "./gone-endpoints.ts";
 import { HoldMetrics } from "./hold-metrics.ts";
+import { registerPoolGauges } from "./pool-gauges.ts";
+import { registerReloadMetrics } from "./reload-metrics.ts";
 
 /** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
 export interface EndedRequest {
@@ -15,6 +20,11 @@ export interface EndedRequest {
   readonly arrivedAtMs: number;
   readonly endedAtMs: number;
   readonly tokens: AnswerTokens | undefined;
+}
+
+/** What is counted against `limits.bufferedBytes`. */
+interface Buffered {
+  readonly usedBytes: number;
 }
 
 /**
@@ -31,6 +41,7 @@ const DURATION_SECONDS = [0.01, 0.04, 0.16, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48
 export class GatewayMetrics {
   readonly registry: Registry = new Registry();
   readonly holds: HoldMetrics = new HoldMetrics(this.registry);
+  readonly failover: FailoverMetrics = new FailoverMetrics(this.registry);
   #inFlight = 0;
   readonly #requests: Counter;
   readonly #duration: Histogram;
@@ -39,11 +50,10 @@ export class GatewayMetrics {
   readonly #promptTokens: Counter;
   readonly #cachedTokens: Counter;
   readonly #outputTokens: Counter;
-  readonly #failedAttempts: Counter;
   readonly #sessionKeys: Readonly<Record<SessionKeyResult, Counter.Internal>>;
   readonly #series = new Map<string, EndpointSeries>();
 
-  constructor(runtime: Runtime) {
+  constructor(runtime: Runtime, upstreams: OpenConnections, buffers: Buffered) {
     const registers = [this.registry];
     const perEndpoint = ["pool", "endpoint"];
     const inFlight = (): number => this.#inFlight;
@@ -53,6 +63,14 @@ export class GatewayMetrics {
       registers,
       collect() {
         this.set(inFlight());
+      },
+    });
+    new Gauge({
+      name: "evenkeel_buffered_bytes",
+      help: "What the bodies of requests take in memory, those of all together.",
+      registers,
+      collect() {
+        this.set(buffers.usedBytes);
       },
     });
     this.#requests = new Counter({
@@ -86,10 +104,6 @@ export class GatewayMetrics {
       "evenkeel_output_tokens_total",
       "Output tokens, counted by the endpoint or seen to pass.",
     );
-    this.#failedAttempts = counter(
-      "evenkeel_attempts_failed_total",
-      "Attempts that found no connection or lost it unanswered.",
-    );
     const sessionKeys = counter("evenkeel_session_keys_total", "Requests by what became of their session key.", [
       "result",
     ]);
@@ -98,7 +112,12 @@ export class GatewayMetrics {
       absent: sessionKeys.labels("absent"),
       unusable: sessionKeys.labels("unusable"),
     };
+    registerEndpointGauges(this.registry, runtime, upstreams);
     registerPoolGauges(this.registry, runtime);
+    registerReloadMetrics(this.registry, runtime);
+    new GoneEndpoints(this.registry, (pool, endpoint) => this.#series.delete(seriesKey(pool, endpoint))).follow(
+      runtime,
+    );
   }
 
   requestBegan(): void {
@@ -120,10 +139,6 @@ export class GatewayMetrics {
     this.#countOutcome(this.#seriesOf("", ""), route, outcome);
   }
 
-  attemptFailed(pool: string, endpoint: string): void {
-    this.#failedAttempts.inc({ pool, endpoint });
-  }
-
   sessionKey(result: SessionKeyResult): void {
     this.#sessionKeys[result].inc();
   }
@@ -140,7 +155,7 @@ export class GatewayMetrics {
 
   /** Series by endpoint, looked up once: finding one by its labels costs more than adding to it. */
   #seriesOf(pool: string, endpoint: string): EndpointSeries {
-    const key = `${pool} ${endpoint}`;
+    const key = seriesKey(pool, endpoint);
     let series = this.#series.get(key);
     if (series === undefined) {
       const labels = { pool, endpoint };
@@ -158,6 +173,10 @@ export class GatewayMetrics {
     }
     return series;
   }
+}
+
+function seriesKey(pool: string, endpoint: string): string {
+  return `${pool} ${endpoint}`;
 }
 
 type SessionKeyResult = "found" | "absent" | "unusable";
@@ -183,73 +202,4 @@ function observeTokens(series: EndpointSeries, tokens: AnswerTokens, arrivedAtMs
   series.firstToken.observe((firstTokenAtMs - arrivedAtMs) / 1000);
   if (lastTokenAtMs === undefined || outputTokens === undefined || outputTokens < 2) return;
   series.outputToken.observe((lastTokenAtMs - firstTokenAtMs) / 1000 / (outputTokens - 1));
-}
-
-/** Gauges that show the ledger and the pool as they are at the moment of the scrape. */
-function registerPoolGauges(registry: Registry, runtime: Runtime): void {
-  const gauge = (
-    name: string,
-    help: string,
-    read: (member: Runtime["pools"][number]["balancer"]["members"][number]) => number | undefined,
-  ): void => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ["pool", "endpoint"],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const { name: pool, balancer } of runtime.pools) {
-          for (const member of balancer.members) {
-            const value = read(member);
-            if (value !== undefined) this.set({ pool, endpoint: member.endpoint.id }, value);
-          }
-        }
-      },
-    });
-  };
-  gauge("evenkeel_endpoint_up", "1: takes traffic; 0: down, loading or misconfigured.", ({ availability }) =>
-    availability === "ready" || availability === "unknown" ? 1 : 0,
-  );
-  gauge(
-    "evenkeel_endpoint_waiting_requests",
-    "Requests sent that have shown no token.",
-    ({ account }) => account.waitingRequests,
-  );
-  gauge(
-    "evenkeel_endpoint_running_requests",
-    "Requests past their first token.",
-    ({ account }) => account.runningRequests,
-  );
-  gauge("evenkeel_endpoint_held_requests", "Requests held for the endpoint and not sent.", ({ held }) => held.requests);
-  gauge(
-    "evenkeel_endpoint_waiting_prefill_tokens",
-    "Uncached prompt tokens whose prefill is still to be done.",
-    ({ account }) => account.waitingPrefillTokens,
-  );
-  gauge(
-    "evenkeel_endpoint_expected_output_tokens",
-    "Output tokens still expected of the requests in flight.",
-    ({ account }) => account.outputTokens,
-  );
-  gauge(
-    "evenkeel_endpoint_context_tokens",
-    "Tokens the running requests hold in the KV cache.",
-    ({ account }) => account.contextTokens,
-  );
-  gauge(
-    "evenkeel_endpoint_capacity_tokens_per_second",
-    "Output tokens per second, configured or learned.",
-    ({ speed }) => speed.tokensPerSecond,
-  );
-  gauge(
-    "evenkeel_endpoint_kv_used_ratio",
-    "KV cache in use as the engine reports it.",
-    ({ signals }) => signals?.kvUsedRatio,
-  );
-  gauge(
-    "evenkeel_endpoint_engine_waiting_requests",
-    "Queue length as the engine reports it.",
-    ({ signals }) => signals?.waitingRequests,
-  );
 }

@@ -14,6 +14,8 @@ export interface AnswerReader {
   readonly usage: Usage | undefined;
   /** An error told inside an answer that began well. */
   readonly error: StreamError | undefined;
+  /** A stream whose first event with data was that error. */
+  readonly beginsWithError: boolean;
   /** False: a stream that ends now ends without its end mark and without a reason to stop. */
   readonly isWhole: boolean;
   /** Whether the balancer may put an event of its own in. */
@@ -41,6 +43,7 @@ class OpaqueReader implements AnswerReader {
   readonly showsTokens = false;
   readonly usage: Usage | undefined = undefined;
   readonly error: undefined = undefined;
+  readonly beginsWithError = false;
   readonly isWhole = true;
   readonly isBetweenEvents = false;
 
@@ -76,6 +79,10 @@ class StreamReader implements AnswerReader {
     return this.#meter.error;
   }
 
+  get beginsWithError(): boolean {
+    return this.#meter.beginsWithError;
+  }
+
   get isWhole(): boolean {
     return !this.showsTokens || this.#meter.isDone || this.#meter.hasFinishReason;
   }
@@ -97,6 +104,7 @@ class StreamReader implements AnswerReader {
 class WholeReader implements AnswerReader {
   readonly isStream = false;
   readonly showsTokens = false;
+  readonly beginsWithError = false;
   readonly isWhole = true;
   readonly isBetweenEvents = false;
   readonly #dialect: ReadDialect;

@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Lease, Routed } from "../../core/index.ts";
 import type { LiveBalancer } from "../../runtime/index.ts";
-import type { ClientStream } from "../client/client-stream.ts";
+import type { AnswerHead, ClientStream } from "../client/client-stream.ts";
 import { errorEvent } from "../client/error-answer.ts";
 import type { ErrorCode } from "../client/errors.ts";
-import { answerHeaders } from "../headers.ts";
+import { answerHeaders, type HeaderList } from "../headers.ts";
 import type { AnswerOutcome } from "../outcome.ts";
 import type { Route } from "../routes.ts";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
+import { GrowingBuffer } from "./growing-buffer.ts";
 import type { StreamError } from "./stream-meter.ts";
 
 /** What passed of an answer, for metrics. */
@@ -40,27 +41,44 @@ export interface AnswerSource {
   readonly heldMs: number | undefined;
   /** The balancer asked for usage, the client did not. */
   readonly asksForUsage: boolean;
+  /** What is left of the caller's limits, as headers; empty: it has none. */
+  readonly limits: HeaderList;
 }
 
-/** Passes one endpoint's answer on to the client as it comes, and counts what it carries. */
+/**
+ * One endpoint's answer on its way to the client. It keeps what comes until it is opened, so that an answer that turns
+ * out to be no good can be let go; from then on it passes all on as it comes. Either way it counts what it carries.
+ */
 export class AnswerRelay {
   readonly status: number;
+  readonly endpointId: string;
+  /** The endpoint's own wish to be left alone, as it wrote it. */
+  readonly retryAfter: string | undefined;
   readonly #source: AnswerSource;
   readonly #client: ClientStream;
   readonly #lease: Lease;
   readonly #reader: AnswerReader;
+  readonly #head: AnswerHead;
+  /** What came before it was opened. */
+  readonly #kept = new GrowingBuffer();
+  #isOpen = false;
+  /** The client was told of a stream, and this is none. */
+  #isUntellable = false;
   #isClientBehind = false;
   #lastTokenAtMs: number | undefined;
 
   constructor(source: AnswerSource, status: number, headers: IncomingHttpHeaders) {
     const { route, requestId, client, routed, heldMs, asksForUsage } = source;
     this.status = status;
+    this.endpointId = routed.endpoint.id;
+    this.retryAfter = headers["retry-after"];
     this.#source = source;
     this.#client = client;
     this.#lease = routed.lease;
     this.#reader = createAnswerReader(route, status, headers, asksForUsage);
     const { isStream } = this.#reader;
-    const dropsLength = asksForUsage && isStream;
+    // Events are removed from a stream, and one put in where it breaks: within a length that would pass for its end.
+    const dropsLength = isStream;
     const head = answerHeaders(headers, {
       endpointId: routed.endpoint.id,
       policy: routed.explanation.policy,
@@ -68,9 +86,43 @@ export class AnswerRelay {
       requestId,
       dialect: route.dialect,
       dropsLength,
+      limits: source.limits,
     });
     const length = dropsLength ? undefined : headers["content-length"];
-    client.begin({ status, headers: head, isStream, bodyBytes: length === undefined ? undefined : Number(length) });
+    this.#head = { status, headers: head, isStream, bodyBytes: length === undefined ? undefined : Number(length) };
+  }
+
+  /** The client is sent this answer: nothing can be taken back. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  get isStream(): boolean {
+    return this.#reader.isStream;
+  }
+
+  /** More was kept than an answer that is not to be seen has any reason to hold. */
+  get isTooLargeToKeep(): boolean {
+    return this.#kept.length > MAX_KEPT_BYTES;
+  }
+
+  /** Whether a word stands in what is kept. */
+  names(word: string): boolean {
+    return this.#kept.includes(word);
+  }
+
+  /** A stream whose first event with data was an error: nothing was generated. */
+  get beginsWithError(): boolean {
+    return this.#reader.beginsWithError;
+  }
+
+  /** Sends the client the head and all that was kept. */
+  open(): void {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    this.#isUntellable = this.#client.wasOpenedEarly && !(this.#head.isStream && this.status < 300);
+    this.#client.begin(this.#head);
+    this.#write(this.#kept.take());
   }
 
   /** The client has not taken what it was sent: send no more before it `catchesUp`. */
@@ -81,6 +133,11 @@ export class AnswerRelay {
   /** Whether the client is between two events, so that something may be put in. */
   get isBetweenEvents(): boolean {
     return this.#reader.isStream && this.#reader.isBetweenEvents && !this.#isClientBehind;
+  }
+
+  /** A stream whose tokens are seen as they come. */
+  get showsTokens(): boolean {
+    return this.#reader.showsTokens;
   }
 
   /** A stream that has shown no token yet: its prompt is still being computed. */
@@ -106,12 +163,12 @@ export class AnswerRelay {
     };
   }
 
-  /** Passes one chunk on. @returns whether it was progress: comments keep a connection open but generate nothing. */
+  /** Takes one chunk. @returns whether it was progress: comments keep a connection open but generate nothing. */
   pass(chunk: Buffer, nowMs: number): boolean {
     const { forward, tokenEvents, dataEvents } = this.#reader.push(chunk);
     if (tokenEvents > 0) this.#countTokens(tokenEvents, nowMs);
     this.#followUsage(nowMs);
-    if (!this.#client.write(forward)) this.#isClientBehind = true;
+    this.#write(forward);
     return dataEvents > 0;
   }
 
@@ -123,23 +180,45 @@ export class AnswerRelay {
     });
   }
 
-  /** The endpoint's body is over. @returns `truncated`: it was not whole, and the client has not been told of its end. */
-  end(nowMs: number): AnswerOutcome {
+  /** The endpoint's body is over. `outcome` says what it was, `close` tells the client. */
+  end(nowMs: number): void {
     const { forward, tokenEvents } = this.#reader.end();
     if (tokenEvents > 0) this.#countTokens(tokenEvents, nowMs);
-    this.#client.write(forward);
+    this.#write(forward);
+  }
+
+  /** Of an answer whose body is over. `truncated`: it was not whole, so it must not be closed. */
+  get outcome(): AnswerOutcome {
     const { error, isWhole } = this.#reader;
-    if (error === undefined && !isWhole) return "truncated";
-    this.#client.end();
-    if (error !== undefined) return "in_band_error";
+    // What its client sees of an answer that cannot be told is an error inside a stream.
+    if (error !== undefined || (this.#isUntellable && this.status < 300)) return "in_band_error";
+    if (!isWhole) return "truncated";
     if (this.status >= 500) return "upstream_5xx";
     return this.status >= 400 ? "upstream_4xx" : "ok";
   }
 
+  /** Ends the client's answer as a whole one. */
+  close(): void {
+    this.open();
+    if (!this.#isUntellable) this.#client.end();
+    else this.#breakWith("upstream_error", `The endpoint answered with ${this.status} and no stream.`);
+  }
+
   /** No more will come: breaks the answer where it is, so that it cannot pass for a whole one. */
   breakOff(code: ErrorCode, cause: string): void {
+    if (this.isBetweenEvents || this.#isUntellable) this.#breakWith(code, cause);
+    else this.#client.break();
+  }
+
+  #breakWith(code: ErrorCode, cause: string): void {
     const { route, requestId } = this.#source;
-    this.#client.break(this.isBetweenEvents ? errorEvent(route.dialect, code, { cause, requestId }) : undefined);
+    this.#client.break(errorEvent(route.dialect, code, { cause, requestId }));
+  }
+
+  #write(bytes: Buffer): void {
+    if (this.#isUntellable) return;
+    if (!this.#isOpen) this.#kept.append(bytes, 0, bytes.length);
+    else if (!this.#client.write(bytes)) this.#isClientBehind = true;
   }
 
   #countTokens(tokens: number, nowMs: number): void {
@@ -164,3 +243,6 @@ export class AnswerRelay {
     if (unseen > 0 && this.#lease.isRunning) this.#source.balancer.progress(this.#lease, unseen, nowMs);
   }
 }
+
+/** Errors have some hundred bytes; what comes in a stream before its first event has less. */
+const MAX_KEPT_BYTES = 64 * 1024;

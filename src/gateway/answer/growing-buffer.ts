@@ -18,6 +18,11 @@ export class GrowingBuffer {
     this.#bytes[this.#length++] = byte;
   }
 
+  /** Whether a word of ASCII letters stands in it. */
+  includes(word: string): boolean {
+    return this.#bytes.subarray(0, this.#length).includes(word, 0, "latin1");
+  }
+
   /** Hands the bytes over and starts anew: what was taken is never written to again. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);

@@ -25,6 +25,8 @@ export interface StreamMeter {
   readonly usage: Usage | undefined;
   /** First error event; undefined: none. */
   readonly error: StreamError | undefined;
+  /** The first event with data was that error. */
+  readonly beginsWithError: boolean;
   /** The dialect's end mark came: `[DONE]`, `message_stop`, `response.completed`. */
   readonly isDone: boolean;
   /** The engine said why generation stopped: without this and without the end mark, a stream that ends is broken. */
@@ -59,6 +61,8 @@ class EventMeter implements StreamMeter {
   readonly #state: StreamState = { usage: undefined, error: undefined, isDone: false, hasFinishReason: false };
   #tokenEvents = 0;
   #dataEvents = 0;
+  /** Undefined: no event yet. */
+  #beginsWithError: boolean | undefined;
 
   constructor(readEvent: EventReader, filter: EventFilter | undefined) {
     this.#readEvent = readEvent;
@@ -71,6 +75,10 @@ class EventMeter implements StreamMeter {
 
   get error(): StreamError | undefined {
     return this.#state.error;
+  }
+
+  get beginsWithError(): boolean {
+    return this.#beginsWithError === true;
   }
 
   get isDone(): boolean {
@@ -97,6 +105,7 @@ class EventMeter implements StreamMeter {
 
   #count(event: SseEvent): void {
     const content = this.#readEvent(event, this.#state);
+    this.#beginsWithError ??= this.#state.error !== undefined;
     this.#dataEvents++;
     if (content === "tokens") this.#tokenEvents++;
     if (content === "usageOnly") this.#filter?.remove(event.streamFrom, event.streamTo);

@@ -19,11 +19,10 @@ export function readUsage(dialect: ReadDialect, value: unknown): Usage | undefin
 
 function chatUsage(usage: JsonObject): Usage {
   const completionTokens = countIn(usage, "completion_tokens");
-  const total = countIn(usage, "total_tokens");
+  // Rerankers may give the total alone.
+  const rest = (countIn(usage, "total_tokens") ?? Number.NaN) - (completionTokens ?? 0);
   return {
-    // Rerankers may give the total alone.
-    promptTokens:
-      countIn(usage, "prompt_tokens") ?? (total === undefined ? undefined : total - (completionTokens ?? 0)),
+    promptTokens: countIn(usage, "prompt_tokens") ?? (rest >= 0 ? rest : undefined),
     completionTokens,
     cachedTokens: countIn(usage.prompt_tokens_details, "cached_tokens"),
   };
@@ -60,7 +59,11 @@ const USAGE_READERS: Readonly<Record<ReadDialect, (usage: JsonObject) => Usage>>
   tokenize: chatUsage,
 };
 
+/** No engine holds so many in all its memory: what says more is no count, and would be learned from. */
+const MAX_TOKENS = 100_000_000;
+
 function countIn(object: unknown, field: string): number | undefined {
   const value = isJsonObject(object) ? object[field] : undefined;
-  return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
+  const isCount = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS;
+  return isCount ? value : undefined;
 }

@@ -19,6 +19,10 @@ export class ClientStream {
   readonly #response: ServerResponse;
   readonly #isDraining: () => boolean;
   #head: AnswerHead | undefined;
+  #writes = 0;
+  /** It was opened before any endpoint had answered, and none has since. */
+  #awaitsAnswer = false;
+  #wasOpenedEarly = false;
   /** The socket to write framed chunks to; undefined: Node frames the body. */
   #chunkSocket: Socket | undefined;
 
@@ -33,16 +37,52 @@ export class ClientStream {
     return this.#response.headersSent;
   }
 
+  /** How often something was written; for telling a silence. */
+  get writes(): number {
+    return this.#writes;
+  }
+
+  /** It was opened early, and no endpoint's answer has begun: what is written now stands before all events. */
+  get awaitsAnswer(): boolean {
+    return this.#awaitsAnswer;
+  }
+
+  /** Its status was sent before an endpoint had answered: an answer that is no stream cannot be told any more. */
+  get wasOpenedEarly(): boolean {
+    return this.#wasOpenedEarly;
+  }
+
+  /** Sends the head of a stream before there is an answer. */
+  openEarly(headers: readonly string[]): void {
+    this.#wasOpenedEarly = true;
+    this.#awaitsAnswer = true;
+    this.#head = { status: 200, headers: [...headers], isStream: true, bodyBytes: undefined };
+    this.#openStream();
+  }
+
+  /** Writes what every client of a stream passes over; only between two events. */
+  comment(): void {
+    this.write(COMMENT);
+  }
+
   /**
    * Announces an endpoint's answer. A stream's head goes out at once, since its first event may be long in coming;
    * any other's goes out with its body.
    */
   begin(head: AnswerHead): void {
+    this.#awaitsAnswer = false;
+    if (this.#wasOpenedEarly) return;
     this.#head = head;
-    if (!head.isStream) return;
+    if (head.isStream) this.#openStream();
+  }
+
+  #openStream(): void {
     this.#commit();
-    this.#response.flushHeaders();
     const { socket, chunkedEncoding } = this.#response;
+    // Mostly the first event is already here: head and event go out as one.
+    socket?.cork();
+    process.nextTick(() => socket?.uncork());
+    this.#response.flushHeaders();
     // HTTP/1.0 has no chunks.
     if (chunkedEncoding && socket !== null) this.#chunkSocket = socket;
   }
@@ -50,6 +90,7 @@ export class ClientStream {
   /** False: the client is behind; `onDrain` tells when it has caught up. */
   write(bytes: Buffer): boolean {
     if (bytes.length === 0) return true;
+    this.#writes++;
     if (this.#head !== undefined) {
       const { bodyBytes } = this.#head;
       this.#commit();
@@ -98,7 +139,7 @@ export class ClientStream {
    */
   knock(mayInsert: boolean): void {
     if (this.isCommitted) {
-      if (mayInsert) this.write(COMMENT);
+      if (mayInsert) this.comment();
     } else if (this.#isHttp10) this.#response.destroy();
     else this.#response.writeContinue();
   }

@@ -9,17 +9,24 @@ export interface ErrorAnswer {
   readonly body: Buffer;
 }
 
+/** Which refusal an answer is, in every dialect alike: Anthropic's error objects have no place for a code. */
+const REASON_HEADER = "x-evenkeel-reason";
+
 /** @param dialect undefined: the path is none of the balanced ones, so the OpenAI shape is used. */
 export function errorBody(dialect: Dialect | undefined, code: ErrorCode, details: ErrorDetails = {}): ErrorAnswer {
   const kind = ERRORS[code];
+  const { limits = [] } = details;
   const body = Buffer.from(JSON.stringify(errorObject(dialect, code, details)));
   const headers: Record<string, string> = {
     "content-type": "application/json",
     "content-length": String(body.length),
+    [REASON_HEADER]: code,
   };
   if (!kind.isWorthRetrying) headers["x-should-retry"] = "false";
   if (details.retryAfterMs !== undefined) headers["retry-after"] = retryAfter(details.retryAfterMs);
+  for (let i = 0; i + 1 < limits.length; i += 2) headers[limits[i] as string] = limits[i + 1] as string;
   if (details.allowedMethods !== undefined) headers.allow = details.allowedMethods.join(", ");
+  if (kind.status === 401) headers["www-authenticate"] = "Bearer";
   if (kind.closesConnection) headers.connection = "close";
   return { status: kind.status, headers, body };
 }

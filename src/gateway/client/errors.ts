@@ -9,10 +9,12 @@ export interface ErrorDetails {
   /** As the client wrote it; absent: it named none. */
   readonly model?: string | undefined;
   readonly knownModels?: readonly string[];
-  readonly limitBytes?: number;
+  readonly limitBytes?: number | undefined;
   /** When a retry has a chance; absent: nobody knows. */
   readonly retryAfterMs?: number;
   readonly requestId?: string;
+  /** What is left of the caller's limits, as headers, names and values in turn; absent: it has none. */
+  readonly limits?: readonly string[];
 }
 
 interface ErrorKind {
@@ -36,9 +38,20 @@ export type ErrorCode =
   | "route_not_found"
   | "method_not_allowed"
   | "expectation_failed"
+  | "malformed_request"
+  | "head_too_large"
+  | "upgrade_refused"
+  | "invalid_key"
+  | "forbidden_model"
   | "model_not_found"
+  | "rate_limited"
   | "overloaded"
+  | "queue_full"
+  | "queue_timeout"
+  | "shed"
   | "no_available_endpoint"
+  | "too_many_connections"
+  | "too_much_buffered"
   | "shutting_down"
   | "upstream_error"
   | "upstream_timeout"
@@ -48,6 +61,13 @@ const clientFault = {
   openaiType: "invalid_request_error",
   anthropicType: "invalid_request_error",
   isWorthRetrying: false,
+};
+
+/** The fleet, not the request, is in the way. */
+const overload = {
+  openaiType: "server_error",
+  anthropicType: "overloaded_error",
+  isWorthRetrying: true,
 };
 
 /** One row per code; docs/errors.md lists the same. */
@@ -92,6 +112,41 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
     status: 417,
     message: () => "The Expect header may only be 100-continue.",
   },
+  malformed_request: {
+    ...clientFault,
+    status: 400,
+    closesConnection: true,
+    message: ({ cause }) => cause ?? "The request is not valid HTTP/1.1.",
+  },
+  head_too_large: {
+    ...clientFault,
+    status: 431,
+    closesConnection: true,
+    message: ({ cause, limitBytes }) =>
+      cause ?? `Request line and headers are larger than the limit of ${limitBytes ?? "this server"} bytes.`,
+  },
+  upgrade_refused: {
+    ...clientFault,
+    status: 400,
+    closesConnection: true,
+    message: () => "No other protocol than HTTP/1.1 is spoken here.",
+  },
+  invalid_key: {
+    status: 401,
+    openaiType: "authentication_error",
+    anthropicType: "authentication_error",
+    isWorthRetrying: false,
+    closesConnection: true,
+    message: () => "A valid key is needed: as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
+  },
+  forbidden_model: {
+    status: 403,
+    openaiType: "permission_error",
+    anthropicType: "permission_error",
+    isWorthRetrying: false,
+    message: ({ model }) =>
+      `This key may not use ${model === undefined ? "a model that is not named" : `the model "${model}"`}.`,
+  },
   model_not_found: {
     ...clientFault,
     anthropicType: "not_found_error",
@@ -99,25 +154,53 @@ export const ERRORS: Readonly<Record<ErrorCode, ErrorKind>> = {
     message: ({ model, knownModels }) =>
       `${model === undefined ? "The request names no model." : `The model "${model}" is not served here.`} ${listModels(knownModels ?? [])}`,
   },
-  overloaded: {
+  rate_limited: {
     status: 429,
-    openaiType: "server_error",
-    anthropicType: "overloaded_error",
+    openaiType: "rate_limit_error",
+    anthropicType: "rate_limit_error",
     isWorthRetrying: true,
+    message: ({ cause }) => cause ?? "This key is over its limit.",
+  },
+  overloaded: {
+    ...overload,
+    status: 429,
     message: ({ cause }) => cause ?? "All endpoints are at their limit.",
   },
+  queue_full: {
+    ...overload,
+    status: 429,
+    message: ({ cause }) => cause ?? "All endpoints are busy and no more requests can wait for them.",
+  },
+  queue_timeout: {
+    ...overload,
+    status: 429,
+    message: ({ cause }) => cause ?? "No endpoint had room before the wait for one was over.",
+  },
+  shed: {
+    ...overload,
+    status: 429,
+    message: ({ cause }) => cause ?? "All endpoints are busy and requests of higher priority come first.",
+  },
   no_available_endpoint: {
+    ...overload,
     status: 503,
-    openaiType: "server_error",
-    anthropicType: "overloaded_error",
-    isWorthRetrying: true,
     message: ({ cause }) => cause ?? "No endpoint can take requests now.",
   },
-  shutting_down: {
+  too_many_connections: {
+    ...overload,
     status: 503,
-    openaiType: "server_error",
-    anthropicType: "overloaded_error",
-    isWorthRetrying: true,
+    closesConnection: true,
+    message: () => "This balancer has as many connections as it may.",
+  },
+  too_much_buffered: {
+    ...overload,
+    status: 503,
+    closesConnection: true,
+    message: () => "This balancer holds as many bytes of requests as it may.",
+  },
+  shutting_down: {
+    ...overload,
+    status: 503,
     closesConnection: true,
     message: () => "This balancer is shutting down.",
   },

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Runtime } from "../../runtime/index.ts";
+import type { Caller } from "../access/access.ts";
 import type { GatewayMetrics } from "../admin/metrics.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
 import { requestIdHeaders, requestIdOf } from "../headers.ts";
@@ -7,7 +8,7 @@ import type { Route } from "../routes.ts";
 import { ClientStream } from "./client-stream.ts";
 import { errorBody } from "./error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./errors.ts";
-import { modelByName, modelList } from "./models.ts";
+import { modelCard, modelList } from "./models.ts";
 
 /** Answers that need neither a body nor an endpoint: the models, and refusals at the door. */
 export class LocalAnswers {
@@ -24,20 +25,23 @@ export class LocalAnswers {
     return path === MODELS_PATH || path.startsWith(`${MODELS_PATH}/`);
   }
 
-  models(request: IncomingMessage, response: ServerResponse, path: string): void {
+  /** @param caller Sees no models but its own. */
+  models(request: IncomingMessage, response: ServerResponse, path: string, caller: Caller): void {
     const refuse = (code: ErrorCode, details: ErrorDetails): void =>
       this.refuse(request, response, MODELS_ROUTE, code, details);
     const name = path === MODELS_PATH ? undefined : decodeName(path.slice(MODELS_PATH.length + 1));
-    const list = modelList(this.#runtime);
-    const found = name === undefined ? list : modelByName(this.#runtime, name);
+    const { names } = this.#runtime.directory;
+    const allowed = names.filter((model) => caller.mayUse(model));
     if (request.method !== "GET" && request.method !== "HEAD") {
       refuse("method_not_allowed", { path, allowedMethods: ["GET", "HEAD"] });
-    } else if (list === undefined) {
+    } else if (names.length === 0) {
       refuse("no_available_endpoint", { cause: "No endpoint has told its models yet." });
-    } else if (found === undefined) {
-      refuse("model_not_found", { model: name, knownModels: this.#runtime.directory.names });
+    } else if (name === undefined) {
+      this.#found(request, response, modelList(allowed));
+    } else if (allowed.includes(name)) {
+      this.#found(request, response, modelCard(name));
     } else {
-      this.#found(request, response, found);
+      refuse("model_not_found", { model: name, knownModels: allowed });
     }
   }
 

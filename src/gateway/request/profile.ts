@@ -3,13 +3,14 @@ import type { ModelTarget } from "../../runtime/index.ts";
 import type { Route } from "../routes.ts";
 import { countPromptTokens } from "./prompt-size.ts";
 import type { RequestFacts } from "./read-request.ts";
+import type { Sender } from "./sender.ts";
 
 /** What the balancer needs to know of a request, from what its body says and what was learned of its model. */
 export function profileOf(
   route: Route,
   facts: RequestFacts,
   { pool, model }: ModelTarget,
-  sessionKey: string | undefined,
+  sender: Sender,
 ): RequestProfile {
   const { balancer } = pool;
   const { prompt, maxOutputTokens } = facts;
@@ -23,6 +24,6 @@ export function profileOf(
     output: route.generates ? balancer.outputLengths.expect(key) : fixedOutput(0),
     isStreaming: facts.isStreaming,
     prefix: facts.hashPrefix(promptTokens, model),
-    sessionKey,
+    ...sender,
   };
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
-import { promisify } from "node:util";
-import * as zlib from "node:zlib";
 import { type Watchdog, Watched } from "../watchdog.ts";
+import { BodyBuffer, type Kept } from "./body-buffer.ts";
+import type { BufferShare } from "./buffer-budget.ts";
+import { canDecode, decodeBody } from "./decode-body.ts";
 
 /** A body, whole, or why there is none. */
 export type ReceivedBody =
@@ -11,24 +12,36 @@ export type ReceivedBody =
       /** Undefined: its content-encoding is one that cannot be looked into. */
       readonly decoded: Buffer | undefined;
     }
-  | { readonly kind: "too_large" }
-  /** It was not whole in time. */
-  | { readonly kind: "late" }
-  /** The client left before it was whole. */
-  | { readonly kind: "cut" }
+  | { readonly kind: NoBody }
   | { readonly kind: "undecodable"; readonly cause: string };
+
+type NoBody =
+  | Exclude<Kept, "kept">
+  /** It was not whole in time. */
+  | "late"
+  /** The client left before it was whole. */
+  | "cut"
+  /** Its chunks are not framed as they must be. */
+  | "malformed";
 
 /** What a body may take. */
 export interface BodyLimits {
   /** As sent, and again once decoded. */
   readonly bytes: number;
-  /** On the watchdog's clock. */
-  readonly deadlineMs: number;
+  /** When the request's head was there, on the watchdog's clock. */
+  readonly arrivedAtMs: number;
+  /** From then to its last byte; undefined: as long as it keeps coming. */
+  readonly withinMs: number | undefined;
+  /** What its bytes are counted in. It still holds them when the body was received. */
+  readonly share: BufferShare;
 }
+
+/** Emitted by a request whose body cannot be read on: the parser tells the connection's server, not the request. */
+export const MALFORMED_BODY = "malformedBody";
 
 /** Whether a request says of itself that its body is over the limit. */
 export function declaresTooMuch(request: IncomingMessage, limitBytes: number): boolean {
-  return Number(request.headers["content-length"] ?? 0) > limitBytes;
+  return (declaredBytes(request) ?? 0) > limitBytes;
 }
 
 /** Reads a request's body within its limits, as sent and again once decoded. */
@@ -43,25 +56,28 @@ export async function receiveBody(
   const coding = request.headers["content-encoding"]?.toLowerCase();
   if (coding === undefined || coding === "identity" || sent.length === 0)
     return { kind: "received", sent, decoded: sent };
-  return decode(sent, coding, limits.bytes);
+  if (!canDecode(coding)) return { kind: "received", sent, decoded: undefined };
+  const decoded = await decodeBody(sent, coding, limits.bytes, limits.share);
+  if (decoded === "undecodable") return { kind: decoded, cause: `The body is not valid ${coding}.` };
+  return typeof decoded === "string" ? { kind: decoded } : { kind: "received", sent, decoded };
 }
 
-type Collected = Buffer | "too_large" | "late" | "cut";
+type Collected = Buffer | NoBody;
 
 class BodyCollector extends Watched {
   readonly #request: IncomingMessage;
-  readonly #limitBytes: number;
+  readonly #limits: BodyLimits;
   readonly #watchdog: Watchdog;
-  readonly #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #body: BodyBuffer;
   #settle: (collected: Collected) => void = () => {};
 
   constructor(request: IncomingMessage, limits: BodyLimits, watchdog: Watchdog) {
     super();
     this.#request = request;
-    this.#limitBytes = limits.bytes;
+    this.#limits = limits;
     this.#watchdog = watchdog;
-    this.deadlineMs = limits.deadlineMs;
+    this.#body = new BodyBuffer(limits.bytes, declaredBytes(request), limits.share);
+    this.#expectMore();
   }
 
   collect(): Promise<Collected> {
@@ -69,9 +85,10 @@ class BodyCollector extends Watched {
       this.#settle = resolve;
       this.#watchdog.watch(this);
       this.#request.on("data", this.#keep);
-      this.#request.once("end", () => this.#over(this.#whole()));
+      this.#request.once("end", () => this.#over(this.#body.take()));
       this.#request.once("error", () => this.#over("cut"));
       this.#request.once("close", () => this.#over("cut"));
+      this.#request.once(MALFORMED_BODY, () => this.#over("malformed"));
     });
   }
 
@@ -80,46 +97,36 @@ class BodyCollector extends Watched {
   }
 
   readonly #keep = (chunk: Buffer): void => {
-    this.#bytes += chunk.length;
-    if (this.#bytes <= this.#limitBytes) this.#chunks.push(chunk);
-    else this.#over("too_large");
+    const kept = this.#body.append(chunk);
+    if (kept === "kept") this.#expectMore();
+    else this.#over(kept);
   };
 
-  #whole(): Buffer {
-    const [first = NO_BYTES, ...others] = this.#chunks;
-    return others.length === 0 ? first : Buffer.concat(this.#chunks, this.#bytes);
+  /** A body that trickles is late long before its time is over: who sends so slowly only holds a place. */
+  #expectMore(): void {
+    const { arrivedAtMs, withinMs } = this.#limits;
+    const paceMs = GRACE_MS + this.#body.length / MIN_BYTES_PER_MS;
+    this.deadlineMs = arrivedAtMs + Math.min(withinMs ?? Number.POSITIVE_INFINITY, paceMs);
   }
 
   /** The first end counts: a request that was read to its end is closed afterwards as well. */
   #over(collected: Collected): void {
     this.#watchdog.unwatch(this);
     this.#request.off("data", this.#keep);
+    this.#body.discard();
     this.#settle(collected);
+    // The request outlives its body by hours, and with it whoever listens to it.
+    this.#settle = () => {};
   }
 }
 
-const NO_BYTES = Buffer.alloc(0);
-
-type Decoder = (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
-
-const DECODERS: ReadonlyMap<string, Decoder> = new Map(
-  Object.entries({
-    gzip: zlib.gunzip,
-    "x-gzip": zlib.gunzip,
-    deflate: zlib.inflate,
-    br: zlib.brotliDecompress,
-    // Node has it from 22.15 on.
-    ...("zstdDecompress" in zlib && { zstd: zlib.zstdDecompress as typeof zlib.gunzip }),
-  }).map(([coding, decoder]) => [coding, promisify(decoder as typeof zlib.gunzip) as Decoder]),
-);
-
-async function decode(sent: Buffer, coding: string, limitBytes: number): Promise<ReceivedBody> {
-  const decoder = DECODERS.get(coding);
-  if (decoder === undefined) return { kind: "received", sent, decoded: undefined };
-  try {
-    return { kind: "received", sent, decoded: await decoder(sent, { maxOutputLength: limitBytes }) };
-  } catch (error) {
-    if (error instanceof RangeError) return { kind: "too_large" };
-    return { kind: "undecodable", cause: `The body is not valid ${coding}.` };
-  }
+/** Undefined: the body comes in chunks, or there is none. */
+function declaredBytes({ headers }: IncomingMessage): number | undefined {
+  const declared = headers["content-length"];
+  return declared === undefined ? undefined : Number(declared);
 }
+
+/** 4 kbit/s: no line that people use is as slow, not even on the whole. */
+const MIN_BYTES_PER_MS = 0.5;
+/** Before the pace is looked at: a client may open a request before it knows what to send. */
+const GRACE_MS = 30_000;

@@ -1,0 +1,1 @@
+export { fairOrder } from "./fair-order.ts";

@@ -1,0 +1,73 @@
+import type { Exclusion, RefusalReason } from "./decision.ts";
+import { takesTraffic } from "./health.ts";
+import type { Member } from "./member.ts";
+import type { RequestProfile } from "./request.ts";
+import type { Ramp } from "./slow-start.ts";
+
+/** Who may take a request, and why the others may not. */
+export interface Eligibility {
+  readonly members: readonly Member[];
+  /** Those excluded for want of room alone: what a policy says of them explains a saturated pool. */
+  readonly full: readonly Member[];
+  readonly excluded: readonly Excluded[];
+  /** Those who could take it but are held to a smaller share, whether they may have this one or not; undefined: nobody is. */
+  readonly ramp: Ramp<Member> | undefined;
+}
+
+export interface Excluded {
+  readonly endpoint: string;
+  readonly why: Exclusion;
+}
+
+/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
+export function exclusionOf(
+  member: Member,
+  request: RequestProfile,
+  tried: readonly string[],
+  nowMs: number,
+): Exclusion | undefined {
+  if (!serves(member, request.model)) return "model_not_served";
+  if (member.isDraining) return "draining";
+  if (member.endpoint.weight === 0) return "weight_zero";
+  if (!takesTraffic(member.availability)) return member.availability;
+  if (tried.includes(member.endpoint.id)) return "tried";
+  if (!member.breaker.admits(nowMs)) return "ejected";
+  return nowMs < member.busyUntilMs ? "busy" : undefined;
+}
+
+/**
+ * Who takes a request that nobody is free to take. Busy is not dead: those that asked for a pause are next. Then, of
+ * those that failed too much, the one that has been out longest: it may be well again. Nobody else: what failed its
+ * probes or is drained stays out.
+ */
+export function lastResort(
+  members: readonly Member[],
+  request: RequestProfile,
+  tried: readonly string[],
+  nowMs: number,
+): readonly Member[] {
+  const busy: Member[] = [];
+  let longestOut: Member | undefined;
+  for (const member of members) {
+    const why = exclusionOf(member, request, tried, nowMs);
+    if (why === "busy") busy.push(member);
+    if (why !== "ejected") continue;
+    if (longestOut === undefined || member.breaker.openedAtMs < longestOut.breaker.openedAtMs) longestOut = member;
+  }
+  return busy.length === 0 && longestOut !== undefined ? [longestOut] : busy;
+}
+
+/** A request that names no model leaves the choice to the engine. */
+function serves(member: Member, model: string): boolean {
+  return model === "" || member.models === undefined || member.models.has(model);
+}
+
+/** The most telling reason: the one that says how near an endpoint came to taking the request. */
+export function refusalOf(excluded: readonly Excluded[]): RefusalReason {
+  const reasons = new Set(excluded.map(({ why }) => why));
+  if (reasons.has("no_room")) return "saturated";
+  if (reasons.has("tried")) return "exhausted";
+  if (reasons.has("down") || reasons.has("loading") || reasons.has("auth_failed")) return "unavailable";
+  if (reasons.has("draining") || reasons.has("weight_zero")) return "no_endpoint";
+  return reasons.has("model_not_served") ? "model_not_served" : "no_endpoint";
+}

@@ -1,0 +1,139 @@
+import type { Account } from "./account.ts";
+import { Breaker, type EjectionOptions } from "./breaker.ts";
+import type { Endpoint, EngineSignals } from "./endpoint.ts";
+import { EngineSpeed } from "./engine-speed.ts";
+import { type Availability, takesTraffic } from "./health.ts";
+import type { HoldingLine } from "./holding-line.ts";
+import { KvMirror } from "./kv-mirror.ts";
+import type { Lease } from "./ledger.ts";
+import type { Candidate, EvictionVisitor } from "./policy.ts";
+import type { RequestProfile } from "./request.ts";
+import type { ReuseOdds } from "./reuse-odds.ts";
+import { SlowStart } from "./slow-start.ts";
+import { SpeedObserver } from "./speed-observer.ts";
+import type { SpeedPool } from "./speed-pool.ts";
+
+/** One endpoint in its pool, with everything known and learned of it. */
+export class Member implements Candidate {
+  endpoint: Endpoint;
+  readonly account: Account;
+  readonly speed: EngineSpeed;
+  /** Learns `speed` from the requests that run there. */
+  readonly observer: SpeedObserver;
+  readonly mirror: KvMirror;
+  /** Requests held for it. */
+  held: HoldingLine;
+  /** What its requests say of it: whether it is ejected. */
+  readonly breaker: Breaker;
+  readonly slowStart: SlowStart;
+  signals: EngineSignals | undefined;
+  availability: Availability = "unknown";
+  /** It refused a request for overload: until then others go first. */
+  busyUntilMs: number = Number.NEGATIVE_INFINITY;
+  /** Finishes what it has, takes nothing new. */
+  isDraining = false;
+  /** Undefined: not known yet, so it is tried with any model. */
+  models: ReadonlySet<string> | undefined;
+
+  constructor(endpoint: Endpoint, account: Account, shared: PoolKnowledge, held: HoldingLine) {
+    this.endpoint = endpoint;
+    this.account = account;
+    this.speed = new EngineSpeed(shared.speeds, endpoint.tokensPerSecond);
+    this.observer = new SpeedObserver(account, this.speed);
+    this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse);
+    this.held = held;
+    this.breaker = new Breaker(shared.ejection);
+    this.slowStart = new SlowStart(shared.slowStartMs);
+  }
+
+  get kvCapacityTokens(): number | undefined {
+    return this.endpoint.kvCapacityTokens ?? this.signals?.kvCapacityTokens;
+  }
+
+  get kvTokens(): number {
+    const { contextTokens, waitingPromptTokens, requests } = this.account;
+    // Half of each request's last block is empty, on the mean.
+    const unfilledTokens = (requests * (this.signals?.kvBlockTokens ?? KV_BLOCK_TOKENS)) / 2;
+    return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
+  }
+
+  /** When the prefill that other balancers spoke of is believed to be done; undefined: there is none. */
+  get othersPrefillDueMs(): number | undefined {
+    const { othersPrefillTokens, othersPrefillPairs, prefillSinceMs } = this.account;
+    if (othersPrefillTokens === 0) return undefined;
+    return prefillSinceMs + this.speed.prefillMs(othersPrefillTokens, othersPrefillPairs);
+  }
+
+  /** Takes new requests, its breaker and its room aside. */
+  get isUsable(): boolean {
+    return this.endpoint.weight > 0 && !this.isDraining && takesTraffic(this.availability);
+  }
+
+  /** When it will next take requests again by the passing of time alone; infinity: nothing is to pass. */
+  returnsAtMs(nowMs: number): number {
+    const { isOpen, openUntilMs } = this.breaker;
+    const trialAtMs = isOpen && openUntilMs > nowMs ? openUntilMs : Number.POSITIVE_INFINITY;
+    return this.busyUntilMs > nowMs ? Math.min(this.busyUntilMs, trialAtMs) : trialAtMs;
+  }
+
+  cachedTokens(request: RequestProfile): number {
+    if (request.prefix === undefined) return 0;
+    // An engine computes at least the last prompt token, whatever it holds.
+    return Math.max(0, Math.min(this.mirror.matchedTokens(request.prefix), request.promptTokens - 1));
+  }
+
+  visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void {
+    this.mirror.visitEvicted(tokens, this.kvTokens, nowMs, visit);
+  }
+
+  /** Probes or requests found it in another state. Out of reach or loading, it comes back as an engine that begins anew. */
+  becomes(availability: Availability, nowMs: number): void {
+    if (availability === "down" || availability === "loading") this.mirror.clear();
+    if (takesTraffic(availability) && !takesTraffic(this.availability)) {
+      this.breaker.renew(nowMs);
+      this.slowStart.begin(nowMs);
+    }
+    this.availability = availability;
+  }
+
+  /** Its engine's process is a new one, or dropped its prefix cache. */
+  restarted(nowMs: number): void {
+    this.mirror.clear();
+    this.breaker.renew(nowMs);
+  }
+
+  /** A request was answered well. True: it may take requests again by that. */
+  succeeded(lease: Lease, nowMs: number): boolean {
+    if (!this.breaker.succeeded(lease, nowMs)) return false;
+    this.slowStart.begin(nowMs);
+    return true;
+  }
+
+  /** Takes no requests for a while. An engine that fails one after the other is trusted with nothing it is believed to have. */
+  eject(nowMs: number): void {
+    this.breaker.open(nowMs);
+    this.mirror.clear();
+  }
+
+  /** A request was refused for overload. @param retryAfterMs When to come again; undefined: it was not told. */
+  refused(lease: Lease, retryAfterMs: number | undefined, nowMs: number): void {
+    this.breaker.dismissed(lease);
+    const busyMs = Math.min(retryAfterMs ?? DEFAULT_BUSY_MS, MAX_BUSY_MS);
+    this.busyUntilMs = Math.max(this.busyUntilMs, nowMs + busyMs);
+  }
+}
+
+/** What the members of a pool learn together, and the rules they have in common. */
+export interface PoolKnowledge {
+  readonly speeds: SpeedPool;
+  readonly reuse: ReuseOdds;
+  readonly ejection: EjectionOptions;
+  readonly slowStartMs: number | undefined;
+}
+
+/** The default of vLLM. */
+const KV_BLOCK_TOKENS = 16;
+/** Some decode steps: time for a place or two to become free. */
+const DEFAULT_BUSY_MS = 1_000;
+/** Who says more may mean a quota or a mistake. One refusal a minute is a fair price for finding out. */
+const MAX_BUSY_MS = 60_000;

@@ -1,0 +1,107 @@
+import { Counter, Gauge, type Registry } from "prom-client";
+import { type Member, takesTraffic } from "../../core/index.ts";
+import type { Runtime, ServedPool } from "../../runtime/index.ts";
+
+/** Who knows how many connections there are. */
+export interface OpenConnections {
+  openConnections(pool: ServedPool, endpointId: string): number;
+}
+
+/** Metrics that show the ledger and the pools as they are at the moment of the scrape. */
+export function registerEndpointGauges(registry: Registry, runtime: Runtime, upstreams: OpenConnections): void {
+  const labelNames = ["pool", "endpoint"];
+  const metric = (kind: typeof Gauge | typeof Counter, name: string, help: string, read: Read): void => {
+    new kind({
+      name,
+      help,
+      labelNames,
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const pool of runtime.pools) {
+          for (const member of pool.balancer.members) {
+            const value = read(member, runtime.clock.nowMs(), pool);
+            if (value !== undefined) this.inc({ pool: pool.name, endpoint: member.endpoint.id }, value);
+          }
+        }
+      },
+    });
+  };
+  for (const [name, help, read] of GAUGES) metric(Gauge, name, help, read);
+  metric(
+    Gauge,
+    "evenkeel_endpoint_connections",
+    "Connections to the endpoint that are open, idle ones included.",
+    ({ endpoint }, _nowMs, pool) => upstreams.openConnections(pool, endpoint.id),
+  );
+  metric(
+    Counter,
+    "evenkeel_endpoint_ejections_total",
+    "Times that failed requests took the endpoint out, failed trials included.",
+    ({ breaker }) => breaker.openings,
+  );
+}
+
+type Read = (member: Member, nowMs: number, pool: ServedPool) => number | undefined;
+
+const BREAKER_STATES = { closed: 0, half_open: 1, open: 2 } as const;
+
+const GAUGES: readonly (readonly [name: string, help: string, read: Read])[] = [
+  [
+    "evenkeel_endpoint_up",
+    "1: takes traffic; 0: down, loading or misconfigured.",
+    ({ availability }) => Number(takesTraffic(availability)),
+  ],
+  [
+    "evenkeel_endpoint_draining",
+    "1: finishes what it has and takes nothing new.",
+    ({ isDraining }) => Number(isDraining),
+  ],
+  [
+    "evenkeel_endpoint_breaker_state",
+    "0: takes requests; 1: one at a time, on trial; 2: ejected.",
+    ({ breaker }, nowMs) => BREAKER_STATES[breaker.stateAt(nowMs)],
+  ],
+  [
+    "evenkeel_endpoint_warmth_ratio",
+    "Part of its full share that the endpoint may have while it warms up.",
+    ({ slowStart }, nowMs) => slowStart.warmthAt(nowMs),
+  ],
+  [
+    "evenkeel_endpoint_waiting_requests",
+    "Requests sent that have shown no token.",
+    ({ account }) => account.waitingRequests,
+  ],
+  ["evenkeel_endpoint_running_requests", "Requests past their first token.", ({ account }) => account.runningRequests],
+  ["evenkeel_endpoint_held_requests", "Requests held for the endpoint and not sent.", ({ held }) => held.requests],
+  [
+    "evenkeel_endpoint_waiting_prefill_tokens",
+    "Uncached prompt tokens whose prefill is still to be done.",
+    ({ account }) => account.waitingPrefillTokens,
+  ],
+  [
+    "evenkeel_endpoint_expected_output_tokens",
+    "Output tokens still expected of the requests in flight.",
+    ({ account }) => account.outputTokens,
+  ],
+  [
+    "evenkeel_endpoint_context_tokens",
+    "Tokens the running requests hold in the KV cache.",
+    ({ account }) => account.contextTokens,
+  ],
+  [
+    "evenkeel_endpoint_capacity_tokens_per_second",
+    "Output tokens per second, configured or learned.",
+    ({ speed }) => speed.tokensPerSecond,
+  ],
+  [
+    "evenkeel_endpoint_kv_used_ratio",
+    "KV cache in use as the engine reports it.",
+    ({ signals }) => signals?.kvUsedRatio,
+  ],
+  [
+    "evenkeel_endpoint_engine_waiting_requests",
+    "Queue length as the engine reports it.",
+    ({ signals }) => signals?.waitingRequests,
+  ],
+];

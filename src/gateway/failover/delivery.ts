@@ -1,0 +1,331 @@
+import {
+  type Decision,
+  type Member,
+  type Refused,
+  type RequestProfile,
+  type Routed,
+  type Ticket,
+  takesTraffic,
+} from "../../core/index.ts";
+import type { ModelTarget, TicketHolder } from "../../runtime/index.ts";
+import { publishDecision } from "../admin/decision-channel.ts";
+import type { HedgeResult } from "../admin/failover-metrics.ts";
+import type { AnswerRelay } from "../answer/answer-relay.ts";
+import { Attempt } from "../attempt.ts";
+import type { AttemptHost, AttemptRequest, FailedAttempt } from "../attempt-terms.ts";
+import type { GatewayParts } from "../gateway-parts.ts";
+import { ATTEMPT_HEADER } from "../headers.ts";
+import { Hold } from "../hold.ts";
+import { PASSTHROUGH } from "../routes.ts";
+import { Deadline } from "../watchdog.ts";
+import { type DeliveryEnd, REFUSALS, refused } from "./delivery-end.ts";
+import type { Failure } from "./failure.ts";
+import { Race, type RaceEnd, type RaceHost } from "./race.ts";
+import { Retries } from "./retries.ts";
+
+/** A request that was read, and where it may go. */
+export interface PreparedRequest {
+  readonly target: ModelTarget;
+  readonly profile: RequestProfile;
+  readonly request: AttemptRequest;
+  readonly arrivedAtMs: number;
+}
+
+/** Brings one request to an endpoint that answers it: through decisions, holds and attempts to its end. */
+export class Delivery implements TicketHolder, RaceHost {
+  readonly #parts: GatewayParts;
+  readonly #prepared: PreparedRequest;
+  readonly #retries: Retries;
+  /** Undefined: the request may take as long as it takes. */
+  #total: Deadline | undefined;
+  /** It came from a balancer that sends it elsewhere itself if it fails here. */
+  readonly #isNested: boolean;
+  /** Doing it twice is the same as once. */
+  readonly #isRepeatable: boolean;
+  #isClientGone = false;
+  #isOverTime = false;
+  /** Undefined: it is not held at the balancer. */
+  #hold: Hold | undefined;
+  /** All its stays there together; undefined: it was never held. */
+  #heldMs: number | undefined;
+  #race: Race | undefined;
+  #wasHedged = false;
+  readonly #tried: string[] = [];
+  /** What the client gets if no endpoint does better: the last that one answered. */
+  #fallback: AnswerRelay | undefined;
+  #lastFailure: FailedAttempt | undefined;
+  #endpointId: string | undefined;
+
+  constructor(parts: GatewayParts, prepared: PreparedRequest) {
+    const { runtime, budgets } = parts;
+    const { target, profile, request, arrivedAtMs } = prepared;
+    this.#parts = parts;
+    this.#prepared = prepared;
+    this.#isNested = request.headers[ATTEMPT_HEADER] !== undefined;
+    this.#isRepeatable = request.route !== PASSTHROUGH || REPEATABLE_METHODS.has(request.method);
+    this.#retries = new Retries({
+      limits: runtime.config.failover,
+      budget: budgets.of(target.pool).retries,
+      patienceEndsAtMs: arrivedAtMs + (profile.patienceMs ?? Number.POSITIVE_INFINITY),
+      isNested: this.#isNested,
+      isRepeatable: this.#isRepeatable,
+    });
+  }
+
+  /** Whose answer the client has, or who was tried last; undefined: it was sent nowhere. */
+  get endpointId(): string | undefined {
+    return this.#endpointId;
+  }
+
+  get attempts(): number {
+    return this.#retries.begun;
+  }
+
+  get heldMs(): number | undefined {
+    return this.#heldMs;
+  }
+
+  /** Whether the client is between two events of a stream. */
+  get isBetweenEvents(): boolean {
+    return this.#race?.isBetweenEvents === true;
+  }
+
+  get bodyBytes(): number {
+    return this.#prepared.request.body.keptBytes;
+  }
+
+  clientLeft(): void {
+    this.#isClientGone = true;
+    this.#race?.clientClosed();
+    this.#hold?.leave();
+  }
+
+  released(decision: Routed | Refused): void {
+    this.#hold?.release(decision);
+  }
+
+  async run(): Promise<DeliveryEnd> {
+    const { runtime, watchdog } = this.#parts;
+    const { totalMs } = runtime.config.timeouts;
+    if (totalMs !== undefined) {
+      this.#total = new Deadline(watchdog, () => this.#timeOut());
+      this.#total.set(this.#prepared.arrivedAtMs + totalMs);
+    }
+    try {
+      while (!this.#isClientGone) {
+        let decision: Decision | undefined = this.#ask(this.#prepared.profile, runtime.clock.nowMs());
+        this.#publish(decision);
+        if (decision.kind === "held") decision = await this.#waitThrough(decision.ticket);
+        if (decision === undefined) break;
+        if (decision.kind === "refused") return this.#refusedBy(decision);
+        const end = await this.#runRace(decision);
+        if (end.kind === "timed_out") return refused("upstream_timeout", {}, "timed_out");
+        if (end.kind !== "failed") return end;
+        if (!end.mayRetry && !this.#isClientGone) return this.#giveUp();
+      }
+      return this.#isOverTime ? refused("queue_timeout") : { kind: "client_closed", tokens: undefined };
+    } finally {
+      this.#total?.lift();
+      // Still there only if something in here failed.
+      this.#race?.abandon();
+    }
+  }
+
+  attempt(routed: Routed, host: AttemptHost): Attempt {
+    try {
+      return this.#attempt(routed, host);
+    } catch (error) {
+      // Until there is an attempt nobody else would close its lease.
+      const { balancer } = this.#prepared.target.pool;
+      balancer.finish(routed.lease, { kind: "aborted" }, this.#parts.runtime.clock.nowMs());
+      throw error;
+    }
+  }
+
+  findSecond(): Routed | undefined {
+    const { runtime, budgets } = this.#parts;
+    const { target, profile } = this.#prepared;
+    const { hedging } = runtime.config;
+    const { hedges } = budgets.of(target.pool);
+    const nowMs = runtime.clock.nowMs();
+    if (hedging === undefined || !this.#retries.mayBegin(nowMs) || !this.#hasOther) return undefined;
+    if (!hedges.covers({ ratio: hedging.budgetRatio, minPerSecond: 0 }, nowMs)) return undefined;
+    // Nobody waits for a place in which to be second.
+    const decision = this.#ask({ ...profile, patienceMs: 0 }, nowMs);
+    if (decision.kind !== "routed") return undefined;
+    this.#publish(decision);
+    hedges.withdraw(nowMs);
+    this.#wasHedged = true;
+    return decision;
+  }
+
+  mayRetry(failure: Failure): boolean {
+    const { runtime, metrics } = this.#parts;
+    const pool = this.#prepared.target.pool.name;
+    const denial = this.#hasOther ? this.#retries.ask(failure, runtime.clock.nowMs()) : "no_endpoint";
+    if (denial === undefined) metrics.failover.retried(pool, failure);
+    else metrics.failover.retryDenied(pool, denial);
+    return denial === undefined;
+  }
+
+  opened({ endpointId }: Attempt): void {
+    this.#endpointId = endpointId;
+    // Nothing is sent again from here on.
+    this.#prepared.request.body.release();
+  }
+
+  attemptFailed({ endpointId }: Attempt, end: FailedAttempt): void {
+    const { runtime, metrics } = this.#parts;
+    const { failure, cause, answer, wasGuarded } = end;
+    const pool = this.#prepared.target.pool.name;
+    this.#retries.failed(failure);
+    this.#lastFailure = end;
+    this.#fallback = answer ?? this.#fallback;
+    metrics.failover.attemptFailed(pool, endpointId, failure);
+    if (wasGuarded) metrics.failover.guarded(pool);
+    const { requestId } = this.#prepared.request;
+    // Busy endpoints are an everyday matter, and many requests at a time hear of them.
+    const level = failure === "busy" ? "debug" : "warn";
+    runtime.log[level]({ requestId, endpoint: endpointId, failure, cause }, "an attempt failed unseen by the client");
+  }
+
+  hedgeEnded(result: HedgeResult): void {
+    this.#parts.metrics.failover.hedgeEnded(this.#prepared.target.pool.name, result);
+  }
+
+  #attempt(routed: Routed, host: AttemptHost): Attempt {
+    const { runtime, upstreams, watchdog, budgets } = this.#parts;
+    const { pool } = this.#prepared.target;
+    const { timeouts, failover } = runtime.config;
+    const nowMs = runtime.clock.nowMs();
+    if (this.attempts === 0) budgets.of(pool).hedges.deposit(nowMs);
+    this.#retries.begin(nowMs);
+    this.#tried.push(routed.endpoint.id);
+    this.#endpointId = routed.endpoint.id;
+    const place = {
+      pool,
+      routed,
+      heldMs: this.#heldMs,
+      upstream: upstreams.get(pool, routed.endpoint.id),
+      watchdog,
+      clock: runtime.clock,
+      firstByteMs: timeouts.firstByteMs,
+      idleMs: timeouts.idleMs,
+      guardMs: this.#guardMs,
+      number: failover.attempts > 1 ? this.attempts : undefined,
+    };
+    return new Attempt(this.#prepared.request, place, host);
+  }
+
+  #ask(profile: RequestProfile, nowMs: number): Decision {
+    const { target, arrivedAtMs } = this.#prepared;
+    return target.pool.balancer.decide(profile, nowMs, this.#tried, this, arrivedAtMs);
+  }
+
+  /** Until the balancer lets the request go. Undefined: its client left before, or its time was over. */
+  async #waitThrough(ticket: Ticket): Promise<Routed | Refused | undefined> {
+    const { metrics, runtime } = this.#parts;
+    const { pool } = this.#prepared.target;
+    const hold = new Hold(pool.balancer, ticket, runtime.clock);
+    metrics.holds.began(pool.name);
+    this.#hold = hold;
+    await hold.ended;
+    this.#hold = undefined;
+    const { decision, elapsedMs } = hold;
+    this.#heldMs = (this.#heldMs ?? 0) + elapsedMs;
+    const withoutDecision = this.#isOverTime ? "refused" : "client_closed";
+    metrics.holds.ended(pool.name, decision === undefined ? withoutDecision : RESULTS[decision.kind], elapsedMs);
+    if (decision !== undefined) this.#publish(decision);
+    return decision;
+  }
+
+  #runRace(routed: Routed): Promise<RaceEnd> {
+    const { runtime, watchdog } = this.#parts;
+    const timing = { hedgeAfterMs: this.#hedgeAfterMs, clock: runtime.clock, watchdog };
+    return new Promise((resolve) => {
+      const race = new Race(this, timing, (end) => {
+        this.#race = undefined;
+        resolve(end);
+      });
+      this.#race = race;
+      race.start(routed);
+    });
+  }
+
+  /** Undefined: the request is not to be at two endpoints at a time. */
+  get #hedgeAfterMs(): number | undefined {
+    if (this.#wasHedged || this.#isNested || !this.#isRepeatable) return undefined;
+    return this.#parts.runtime.config.hedging?.afterMs;
+  }
+
+  /** A stream's head that has gone out would end a race, so where there may be one it waits for its first event. */
+  get #guardMs(): number | undefined {
+    const { failover, hedging } = this.#parts.runtime.config;
+    const waitsForEvent = hedging !== undefined && failover.guardMs !== undefined && !this.#isNested;
+    return waitsForEvent ? Number.POSITIVE_INFINITY : failover.guardMs;
+  }
+
+  /** Whether there is an endpoint that was not tried and may take the request, at once or later. */
+  get #hasOther(): boolean {
+    const { target, profile } = this.#prepared;
+    return target.pool.balancer.members.some((member) => mayTake(member, profile.model, this.#tried));
+  }
+
+  #timeOut(): void {
+    this.#isOverTime = true;
+    this.#race?.timedOut();
+    this.#hold?.leave();
+  }
+
+  #publish(decision: Decision): void {
+    const { target, profile, request } = this.#prepared;
+    publishDecision({
+      requestId: request.requestId,
+      pool: target.pool.name,
+      request: profile,
+      decision,
+      heldMs: this.#heldMs,
+    });
+  }
+
+  #refusedBy({ reason, retryAfterMs }: Refused): DeliveryEnd {
+    // What an endpoint answered says more than that no other one may be asked.
+    if (this.#lastFailure !== undefined && (this.#fallback !== undefined || reason === "exhausted")) {
+      return this.#giveUp();
+    }
+    const code = REFUSALS[reason];
+    if (code !== "model_not_found") return refused(code, { retryAfterMs });
+    const { target } = this.#prepared;
+    return refused(code, { model: target.model, knownModels: this.#parts.runtime.directory.names });
+  }
+
+  /** No other endpoint is asked: the client gets the last answer there was or, if there was none, is told why. */
+  #giveUp(): DeliveryEnd {
+    const answer = this.#fallback;
+    if (answer !== undefined) {
+      this.#endpointId = answer.endpointId;
+      const { outcome, tokens } = answer;
+      answer.close();
+      return { kind: "answered", outcome, tokens };
+    }
+    if (this.#lastFailure?.failure === "slow") return refused("upstream_timeout");
+    const cause = `No endpoint that was tried gave an answer (last: ${this.#lastFailure?.cause}).`;
+    return refused("upstream_error", { cause });
+  }
+}
+
+/** Whether an endpoint is one that a request may yet be sent to, however busy it is. */
+function mayTake(
+  { endpoint, models, availability, isDraining }: Member,
+  model: string,
+  tried: readonly string[],
+): boolean {
+  if (tried.includes(endpoint.id) || endpoint.weight === 0 || isDraining || !takesTraffic(availability)) return false;
+  return model === "" || models === undefined || models.has(model);
+}
+
+/** Of the methods of `passthrough` paths, of which nothing else is known (RFC 9110, 9.2.2). */
+const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
+
+/** What a release makes of a hold. */
+const RESULTS = { routed: "sent", refused: "refused" } as const;

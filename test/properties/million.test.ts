@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { policyDefinitions } from "../../src/core/index.ts";
+import { RandomTraffic } from "./random-traffic.ts";
+
+/** All policies together make 100,000 and more; `npm run chaos -- --core` sends a million. */
+const REQUESTS = 12_000;
+
+describe("a balancer under random requests and faults", () => {
+  it.each(policyDefinitions.map(({ name }) => name))(
+    "keeps its ledger equal to the sum of its leases, and holds what it was told to, under %s",
+    (policy) => {
+      for (const whenFull of ["refuse", "hold"] as const) {
+        const traffic = new RandomTraffic({ policy, whenFull, seed: 11 });
+        traffic.run(REQUESTS / 2);
+        traffic.finish();
+        const { requests, routed, retried, disturbances } = traffic.counts;
+        expect(requests).toBe(REQUESTS / 2);
+        expect(Math.min(routed, retried * 10, disturbances * 10)).toBeGreaterThan(REQUESTS / 4);
+      }
+    },
+  );
+
+  it("holds thousands of requests, sees some leave, and loses none", () => {
+    const traffic = new RandomTraffic({ policy: "least_delay", whenFull: "hold", seed: 12 });
+    traffic.run(REQUESTS);
+    traffic.finish();
+    const { held, released, left } = traffic.counts;
+    expect(held).toBeGreaterThan(1000);
+    expect(left).toBeGreaterThan(100);
+    expect(released + left).toBe(held);
+  });
+});

@@ -1,0 +1,53 @@
+import type { AccountShare, CacheEvent, EndpointShare, Prefix, Random, SharedWork } from "../../src/core/index.ts";
+
+/** One of twenty conversations, as far as it has come. */
+export function randomPrefix(random: Random): Prefix {
+  const head = below(random, 20) * 1000;
+  return { hashes: Array.from({ length: 1 + below(random, 30) }, (_, depth) => head + depth), tokensPerBlock: 64 };
+}
+
+/** What another balancer in front of `ids` might tell: of some of them, in whole tokens as all balancers count. */
+export function randomShare(random: Random, ids: readonly string[]): Omit<SharedWork, "sequence"> {
+  const endpoints: Record<string, EndpointShare> = {};
+  for (const id of ids) if (below(random, 4) > 0) endpoints[id] = randomEndpointShare(random);
+  const cache = Array.from({ length: below(random, 4) }, () => randomCacheEvent(random, ids));
+  return { endpoints, cache };
+}
+
+function randomEndpointShare(random: Random): EndpointShare {
+  const waitingRequests = below(random, 4);
+  const runningRequests = below(random, 10);
+  const account: AccountShare = {
+    requests: waitingRequests + runningRequests,
+    waitingRequests,
+    waitingPrefillTokens: waitingRequests * below(random, 2000),
+    waitingPrefillPairs: (waitingRequests * below(random, 2_000_000)) / 2,
+    waitingPromptTokens: waitingRequests * below(random, 4000),
+    runningRequests,
+    contextTokens: runningRequests * below(random, 4000),
+    outputTokens: (waitingRequests + runningRequests) * below(random, 200),
+    recentPrefillTokens: below(random, 50_000),
+    recentPrefillPairs: below(random, 5_000_000),
+    prefillMovedAgoMs: below(random, 3000),
+  };
+  const heldRequests = below(random, 5) === 0 ? below(random, 6) : 0;
+  const held = {
+    requests: heldRequests,
+    prefillTokens: heldRequests * below(random, 2000),
+    prefillPairs: heldRequests * below(random, 1_000_000),
+  };
+  return { account, held, done: { tokens: below(random, 1e6), pairs: below(random, 1e9), steps: below(random, 1e4) } };
+}
+
+function randomCacheEvent(random: Random, ids: readonly string[]): CacheEvent {
+  const request = below(random, 50);
+  if (below(random, 2) === 0) {
+    return { kind: "ended", request, generatedTokens: below(random, 300), isComputed: below(random, 4) > 0 };
+  }
+  const endpointId = ids[below(random, ids.length)] as string;
+  return { kind: "sent", request, endpointId, prefix: randomPrefix(random), promptTokens: below(random, 4000) };
+}
+
+function below(random: Random, bound: number): number {
+  return Math.floor(random.next() * bound);
+}
