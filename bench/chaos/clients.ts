@@ -18,9 +18,9 @@ export interface Crowd {
 
 /** What a crowd did. */
 export interface CrowdRecord {
-  /** Every request whose head reached the balancer. */
+  /** Every request whose head was sent. */
   readonly calls: Call[];
-  /** Connections that were given up in the middle of a request's head: requests that never were. */
+  /** Requests that were given up in the middle of their heads. */
   unborn: number;
 }
 

@@ -1,3 +1,4 @@
+import { fairOrder } from "../../src/admission/index.ts";
 import { type PolicyDefinition, policyDefinitions } from "../../src/core/index.ts";
 import { RandomTraffic, type TrafficCounts } from "../../test/properties/random-traffic.ts";
 import { type Host, hostText } from "../support/host.ts";
@@ -30,7 +31,7 @@ export function runCore(requests: number, seed: number): CoreRow[] {
 
 function runPolicy(policy: PolicyDefinition, requests: number, seed: number): CoreRow {
   const startMs = performance.now();
-  const traffic = new RandomTraffic({ policy, whenFull: "hold", seed });
+  const traffic = new RandomTraffic({ policy, whenFull: "hold", order: fairOrder(), seed });
   traffic.run(requests);
   traffic.finish();
   return { policy: policy.name, ...traffic.counts, seconds: (performance.now() - startMs) / 1000 };

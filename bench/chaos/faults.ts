@@ -23,7 +23,9 @@ export type FaultKind = (typeof FAULT_KINDS)[number];
 /** One fault to come. */
 export interface PlannedFault {
   readonly kind: FaultKind;
-  /** From the start of the run. */
+  /** Faults of one lane come one after the other. */
+  readonly lane: number;
+  /** From the start of the run, at the earliest. */
   readonly atMs: number;
   readonly durationMs: number;
   /** Index of the engine. */
@@ -82,19 +84,22 @@ const DURATIONS_MS: Readonly<Record<FaultKind, readonly [number, number]>> = {
 export function planFaults({ kinds, engines, durationMs, seed }: FaultSetting): PlannedFault[] {
   const random = seededRandom(seed);
   const faults: PlannedFault[] = [];
-  LANES.forEach((lane, index) => {
-    const wanted = lane.kinds.filter((kind) => kinds.includes(kind));
-    if (wanted.length === 0) return;
+  const lanes = LANES.map((lane) => ({ ...lane, kinds: lane.kinds.filter((kind) => kinds.includes(kind)) }));
+  const used = lanes.filter((lane) => lane.kinds.length > 0);
+  used.forEach((lane, index) => {
+    // Engines are dealt to the lanes in turn, so that no two lanes ever strike the same.
+    const own = Array.from({ length: engines }, (_, engine) => engine).filter(
+      (engine) => engine % used.length === index,
+    );
     let atMs = between(random, lane.pauseMs);
     for (let deck: FaultKind[] = []; ; ) {
-      if (deck.length === 0) deck = shuffled(wanted, random);
+      if (deck.length === 0) deck = shuffled(lane.kinds, random);
       const kind = deck.pop() as FaultKind;
-      const fault = { kind, atMs, durationMs: between(random, DURATIONS_MS[kind]), specs: specsOf(kind, random) };
-      if (atMs + fault.durationMs > durationMs) break;
-      // Engines are dealt to the lanes in turn, so that no two lanes ever strike the same.
-      const choices = Math.floor((engines - 1 - index) / LANES.length) + 1;
-      faults.push({ ...fault, engine: index + LANES.length * Math.floor(random.next() * choices) });
-      atMs += fault.durationMs + between(random, lane.pauseMs);
+      const lastsMs = between(random, DURATIONS_MS[kind]);
+      if (atMs + lastsMs > durationMs) break;
+      const engine = own[Math.floor(random.next() * own.length)] as number;
+      faults.push({ kind, lane: index, atMs, durationMs: lastsMs, engine, specs: specsOf(kind, random) });
+      atMs += lastsMs + between(random, lane.pauseMs);
     }
   });
   return faults.sort((a, b) => a.atMs - b.atMs);

@@ -12,6 +12,8 @@ const APIS: readonly (readonly [TextApi["name"], number])[] = [
 
 /** Answers of at most this length have exactly the length that was asked for (docs/engine.md). */
 const MAX_EXACT_TOKENS = 64;
+/** The tiny model makes hundreds a second: answers are to last long enough to be struck. */
+const LLAMA_TOKENS = 120;
 /** Choices of a long question: its stream is half a megabyte, far beyond what sockets hold. */
 const LONG_CHOICES = 32;
 
@@ -42,14 +44,15 @@ export function llamaQuestions(seed: number): readonly Question[] {
   const random = seededRandom(seed);
   return (["chat", "completions"] as const).flatMap((name) =>
     Array.from({ length: 8 }, () => {
-      const question = anyQuestion(apiNamed(name), random);
+      const question = anyQuestion(apiNamed(name), random, LLAMA_TOKENS);
       return { ...question, isStream: random.next() < 0.6, body: { ...question.body, ignore_eos: true } };
     }),
   );
 }
 
-function anyQuestion(api: TextApi, random: Random): Question {
-  const outputTokens = 4 + Math.floor(random.next() * 40);
+/** @param mostTokens Of the answer. */
+function anyQuestion(api: TextApi, random: Random, mostTokens: number = 40): Question {
+  const outputTokens = 4 + Math.floor(random.next() * mostTokens);
   const prompt = words(20 + Math.floor(random.next() * 400), random);
   return { api, isStream: false, body: api.body(prompt, outputTokens), outputTokens, texts: undefined };
 }

@@ -46,7 +46,10 @@ const TIMEOUTS = { connect: "1s", firstByte: "4s", idle: "3s" };
 
 const CONFIG = {
   timeouts: TIMEOUTS,
-  health: { interval: "500ms", timeout: "1s", unhealthyAfter: 3, healthyAfter: 1 },
+  // An engine that stands still is dead to whoever waits for it, and nothing but its silence tells.
+  failover: { slowResends: 1 },
+  // Engines that come back carry their full share before they are struck again.
+  health: { interval: "500ms", timeout: "1s", unhealthyAfter: 3, healthyAfter: 1, slowStart: "2s" },
   log: { level: "warn", format: "json" },
 };
 

@@ -17,18 +17,22 @@ export interface Strikable {
   change(endpoint: string, state: "absent" | "drained" | "present"): Promise<void>;
 }
 
-/** Carries the faults out, each at its time. Resolves when the last one is mended. */
+/** Carries the faults out, each at its time or when the one before in its lane is mended. Resolves when all are. */
 export async function strikeAll(faults: readonly PlannedFault[], fleet: Strikable): Promise<Struck[]> {
   const startMs = performance.now();
-  return Promise.all(
-    faults.map(async (fault) => {
+  const struck: Struck[] = [];
+  const lanes = [...new Set(faults.map(({ lane }) => lane))];
+  const strikeLane = async (lane: number): Promise<void> => {
+    for (const fault of faults.filter((each) => each.lane === lane)) {
       await sleep(startMs + fault.atMs - performance.now());
       const engine = fleet.engines[fault.engine] as VictimEngine;
       const fromMs = performance.now();
       await strike(fault, engine, fleet);
-      return { fault, engine: engine.id, fromMs, toMs: performance.now() };
-    }),
-  );
+      struck.push({ fault, engine: engine.id, fromMs, toMs: performance.now() });
+    }
+  };
+  await Promise.all(lanes.map(strikeLane));
+  return struck;
 }
 
 async function strike(

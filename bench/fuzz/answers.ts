@@ -41,7 +41,7 @@ const ANSWERS: readonly string[] = [
   ...[400, 404, 422, 429, 500, 502, 503, 504].flatMap((status) =>
     REFUSALS.map((body) => sized(status, body, "retry-after: 1\r\n")),
   ),
-  "HTTP/1.1 100 Continue\r\n\r\n" + sized(200, "{}"),
+  `HTTP/1.1 100 Continue\r\n\r\n${sized(200, "{}")}`,
   "HTTP/1.1 204 No Content\r\n\r\n",
   "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
   "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",

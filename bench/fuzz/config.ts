@@ -67,9 +67,9 @@ const WORDS = [
     "...\n",
     "?",
     "<<: *a",
-    "${HOME}",
+    `\${HOME}`,
     "${",
-    "${A:-b}",
+    `\${A:-b}`,
     "$${",
     "%YAML 1.2\n",
     "0x1f",
@@ -79,7 +79,20 @@ const WORDS = [
   ...["null", "true", "1e9", "-1", "10s", "off", "weight", "endpoints", "__proto__", "constructor", "\u0000", "\u00ff"],
 ];
 
-const VALUES = ["", "0", "-1", "1e999", "10s", "5 parsecs", "off", "${X}", "http://h:1", "127.0.0.1:0", "a\nb", "null"];
+const VALUES = [
+  "",
+  "0",
+  "-1",
+  "1e999",
+  "10s",
+  "5 parsecs",
+  "off",
+  `\${X}`,
+  "http://h:1",
+  "127.0.0.1:0",
+  "a\nb",
+  "null",
+];
 
 /** Every configuration is taken, or refused in words that say where and what. */
 export const config: FuzzTarget = {

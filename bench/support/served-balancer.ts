@@ -37,6 +37,8 @@ export interface LogLine {
 const NAME = "balancer";
 const CONFIG_FILE = "evenkeel.yaml";
 const START_TIMEOUT_MS = 30_000;
+const SOCKET_LOOKS = 10;
+const SOCKET_LOOK_MS = 50;
 
 /** `evenkeel serve` in a process of its own, with a configuration file that can change, and a way to look inside. */
 export class ServedBalancer {
@@ -110,7 +112,7 @@ export class ServedBalancer {
   /** Memory is measured after a forced collection. */
   async footprint(): Promise<Footprint> {
     // Before the inspector's own connection is one of them.
-    const sockets = this.sockets();
+    const sockets = await this.#steadySockets();
     const memory = await this.inspect((inspector) => inspector.memory());
     return { ...memory, residentBytes: treeUsage(this.pid).residentBytes, sockets };
   }
@@ -134,6 +136,16 @@ export class ServedBalancer {
   log(): LogLine[] {
     const text = readFileSync(join(this.#directory, `${NAME}.log`), "utf8");
     return text.split("\n").flatMap((line) => (line.startsWith("{") ? [JSON.parse(line) as LogLine] : []));
+  }
+
+  /** Those that are open all the time: probes open one each now and then. */
+  async #steadySockets(): Promise<number> {
+    let fewest = this.sockets();
+    for (let look = 1; look < SOCKET_LOOKS; look++) {
+      await new Promise((resolve) => setTimeout(resolve, SOCKET_LOOK_MS));
+      fewest = Math.min(fewest, this.sockets());
+    }
+    return fewest;
   }
 
   stop(): Promise<void> {

@@ -154,8 +154,10 @@ export interface ClientKey extends KeyHash {
 export interface FailoverConfig {
   /** Endpoints one request may be tried on, the first included. */
   readonly attempts: number;
-  /** Further endpoints after one that had the request and lost it or was too slow. */
+  /** Further endpoints after one that had the request and lost it. */
   readonly resends: number;
+  /** Further endpoints after one that had the request and was too slow: its prompt may be half computed. */
+  readonly slowResends: number;
   /** Retries as a share of requests. */
   readonly budgetRatio: number;
   /** Retries that are allowed however few requests there are. */

@@ -27,6 +27,7 @@ describe("a configuration", () => {
           "guardMs": 1000,
           "minRetriesPerSecond": 1,
           "resends": 1,
+          "slowResends": 0,
         },
         "health": {
           "ejection": {

@@ -146,7 +146,15 @@ export const failover: z.ZodType<FailoverConfig> = z
       .min(0)
       .max(MAX_ATTEMPTS)
       .default(1)
-      .describe("How many of those after one that had the request and lost it or was too slow."),
+      .describe("How many of those after one that had the request and lost it."),
+    slowResends: z
+      .int()
+      .min(0)
+      .max(MAX_ATTEMPTS)
+      .default(0)
+      .describe(
+        "How many of those after one that had the request for `timeouts.firstByte`: its prompt may be half computed.",
+      ),
     budget: share.default(0.2).describe("Retries as a share of a pool's requests."),
     minPerSecond: z.number().min(0).max(1000).default(1).describe("Retries allowed however few requests there are."),
     guard: durationOrOff
@@ -156,9 +164,10 @@ export const failover: z.ZodType<FailoverConfig> = z
       ),
   })
   .prefault({})
-  .transform(({ attempts, resends, budget, minPerSecond, guard }) => ({
+  .transform(({ attempts, resends, slowResends, budget, minPerSecond, guard }) => ({
     attempts,
     resends,
+    slowResends,
     budgetRatio: budget,
     minRetriesPerSecond: minPerSecond,
     guardMs: guard,

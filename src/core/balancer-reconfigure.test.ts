@@ -33,6 +33,29 @@ function targets(releases: readonly Release[]): readonly (string | undefined)[] 
   return releases.map(({ decision }) => (decision.kind === "routed" ? decision.endpoint.id : undefined));
 }
 
+describe("other rules", () => {
+  it("are not taken on when one of them cannot be meant, and nothing else is", () => {
+    const balancer = balancerOf("round_robin", A, B);
+    for (const windowMs of [0, -1, Number.NaN]) {
+      const change = { policy: "random", ejection: { windowMs } };
+      expect(() => balancer.reconfigure(change, 0)).toThrow(`ejection: windowMs must be above 0, not ${windowMs}`);
+      expect(() => new Balancer({ endpoints: [A], ejection: { windowMs } })).toThrow("windowMs");
+    }
+    expect(balancer.policyName).toBe("round_robin");
+    expect(balancer.reconfigure({ ejection: { maxRatio: 0 } }, 0)).toEqual([]);
+  });
+
+  it("count for an endpoint that was away while they were taken on", () => {
+    const balancer = balancerOf("round_robin", A);
+    const { lease } = routed(balancer);
+    balancer.setEndpoints([B], 0);
+    balancer.reconfigure({ ejection: { failures: 1 } }, 0);
+    balancer.setEndpoints([A, B], 0);
+    balancer.observe({ kind: "failed", endpointId: "a", lease }, 0);
+    expect(balancer.member("a")?.breaker.isOpen).toBe(true);
+  });
+});
+
 describe("another policy", () => {
   it("decides what comes, by the work that is there", () => {
     const balancer = balancerOf("round_robin", A, B);

@@ -105,3 +105,22 @@ describe("everybody who is held", () => {
     expect([balancer.heldRequests, balancer.releaseAll("shutting_down", 0)]).toEqual([0, []]);
   });
 });
+
+describe("whether there is another endpoint for a request", () => {
+  const endpoints = [endpoint({ id: "a", maxRequests: 1 }), endpoint({ id: "b" }), endpoint({ id: "idle", weight: 0 })];
+  const balancer = new Balancer({ policy: "least_connections", endpoints });
+
+  it("does not depend on room, nor on a pause that passes", () => {
+    const { lease } = mustBeRouted(balancer.decide(requestOf(1), 0, ["b"]));
+    balancer.observe({ kind: "busy", endpointId: "a", lease, retryAfterMs: 60_000 }, 0);
+    expect(balancer.hasOther(requestOf(1), ["b"])).toBe(true);
+  });
+
+  it("is denied where all were tried or take nothing new", () => {
+    expect(balancer.hasOther(requestOf(1), ["a", "b"])).toBe(false);
+    balancer.observe({ kind: "draining", endpointId: "b", isDraining: true }, 0);
+    expect(balancer.hasOther(requestOf(1), ["a"])).toBe(false);
+    balancer.observe({ kind: "models", endpointId: "a", models: new Set(["other"]) }, 0);
+    expect(balancer.hasOther(requestOf(1, { model: "m" }), [])).toBe(false);
+  });
+});

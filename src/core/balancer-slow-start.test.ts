@@ -151,8 +151,24 @@ describe("while requests are held", () => {
     expect(desk.tick()).toEqual([]);
   });
 
+  it("a cold endpoint that is idle takes the first that would have to wait", () => {
+    const { script, desk } = busy(["a"], { slowStartMs: SLOW_START_MS });
+    script.scores.cold = -1;
+    desk.balancer.setEndpoints(
+      ["a", "cold"].map((id) => endpoint({ id })),
+      0,
+    );
+    desk.finish(desk.send(requestProfile({ promptTokens: 1 })));
+    script.ready.add("a");
+    expect(desk.send(requestProfile({ promptTokens: 1 })).endpointId).toBe("a");
+    script.ready.delete("a");
+    expect(desk.balancer.explain(requestProfile({ promptTokens: 1 }), 0).chosen?.id).toBe("cold");
+    expect(desk.send(requestProfile({ promptTokens: 1 })).endpointId).toBe("cold");
+  });
+
   it("they go as soon as a pause or an ejection is over", () => {
-    const { desk, leaseAt } = busy(["a", "b"]);
+    const { script, desk, leaseAt } = busy(["a", "b"]);
+    script.scores.b = 1;
     desk.balancer.observe({ kind: "busy", endpointId: "a", lease: leaseAt("a"), retryAfterMs: 2_000 }, 0);
     expect(desk.finish(leaseAt("a"))).toEqual([]);
     const held = desk.hold(requestProfile({ promptTokens: 1 }));

@@ -1,5 +1,6 @@
 import { Binder } from "./binder.ts";
 import type { Decision, Forecast, Outcome, RefusalReason, Release } from "./decision.ts";
+import { lastingExclusionOf } from "./eligibility.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import { Flight } from "./flight.ts";
 import type { Availability } from "./health.ts";
@@ -82,9 +83,8 @@ export class Balancer {
     this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding }, options.order ?? keyOrder);
     this.#random = new PeekableRandom(options.random ?? seededRandom(1));
     this.#pool = new Pool(ledger, this.#holding, new ReuseOdds(), options);
-    const name = typeof policy === "string" ? policy : policy.name;
     this.#sharing = new Sharing(this.#pool, ledger);
-    this.#router = new Router(name, createPolicy(policy, policyOptions), this.#pool, ledger, this.#sharing);
+    this.#router = new Router(nameOf(policy), createPolicy(policy, policyOptions), this.#pool, ledger, this.#sharing);
     const binding = { whenFull: options.whenFull ?? "refuse", random: this.#random };
     this.#binder = new Binder(this.#router, this.#pool, this.#holding, binding);
     this.#pool.setEndpoints(options.endpoints);
@@ -160,6 +160,11 @@ export class Balancer {
     return this.#binder.bind(this.#holding.ticket(request, { tried, arrivedAtMs, heldAtMs: nowMs, bodyBytes }), nowMs);
   }
 
+  /** Whether there is an endpoint that was not tried and may take the request, at once or later. */
+  hasOther(request: RequestProfile, tried: readonly string[]): boolean {
+    return this.#pool.members.some((member) => lastingExclusionOf(member, request, tried) === undefined);
+  }
+
   /** What `decide` would answer, with nothing changed. */
   explain(request: RequestProfile, nowMs: number, bodyBytes: number = 0): Forecast {
     const arrival = { tried: [], arrivedAtMs: nowMs, heldAtMs: nowMs, bodyBytes };
@@ -204,11 +209,10 @@ export class Balancer {
   /** Takes on what is given; what is left out stays. Work, endpoints and everything learned of them are kept. */
   reconfigure(change: BalancerChange, nowMs: number): readonly Release[] {
     const { policy, policyOptions = {}, holding } = change;
-    // The one step that can fail comes first.
-    if (policy !== undefined) {
-      this.#router.use(typeof policy === "string" ? policy : policy.name, createPolicy(policy, policyOptions));
-    }
+    // The steps that can fail come first.
+    const next = policy === undefined ? undefined : createPolicy(policy, policyOptions);
     this.#pool.configure(change, nowMs);
+    if (policy !== undefined && next !== undefined) this.#router.use(nameOf(policy), next);
     if (holding !== undefined) this.#holding.limits = { ...this.#holding.limits, ...holding };
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases = this.#pool.members.flatMap(({ endpoint }) => this.#binder.reassign(endpoint.id, nowMs));
@@ -217,25 +221,24 @@ export class Balancer {
 
   /** Something was learned about an endpoint; unknown endpoints are ignored, they may just have left. */
   observe(observation: Observation, nowMs: number): readonly Release[] {
-    const member = this.#note(observation, nowMs);
-    if (member !== undefined) return this.#changed(member, nowMs);
+    const changed = this.#note(observation, nowMs);
+    if (changed.length > 0) return this.#changed(changed, nowMs);
     // An engine may report more slots, or a larger cache.
     return observation.kind === "signals" ? this.#movedAt(observation.endpointId, nowMs) : NO_RELEASES;
   }
 
-  /** The member, if requests may go to it now that could not, or the other way. */
-  #note(observation: Observation, nowMs: number): Member | undefined {
+  /** The members that requests may go to now that could not, or the other way. */
+  #note(observation: Observation, nowMs: number): readonly Member[] {
     const member = this.#pool.member(observation.endpointId);
-    if (member === undefined) return undefined;
+    if (member === undefined) return NO_MEMBERS;
     switch (observation.kind) {
       case "availability":
-        this.#pool.setAvailability(member, observation.availability, nowMs);
-        break;
+        return [member, ...this.#pool.setAvailability(member, observation.availability, nowMs)];
       case "signals":
         member.signals = observation.signals;
         // A report that leaves the size out does not make the cache smaller.
         if (member.kvCapacityTokens !== undefined) member.mirror.resize(member.kvCapacityTokens);
-        return undefined;
+        return NO_MEMBERS;
       case "models":
         member.models = observation.models;
         break;
@@ -243,27 +246,25 @@ export class Balancer {
         member.restarted(nowMs);
         break;
       case "draining":
-        this.#pool.setDraining(member, observation.isDraining, nowMs);
-        break;
+        return [member, ...this.#pool.setDraining(member, observation.isDraining, nowMs)];
       case "succeeded":
-        if (!member.succeeded(observation.lease, nowMs)) return undefined;
-        break;
+        return member.succeeded(observation.lease, nowMs) ? [member] : NO_MEMBERS;
       case "failed":
-        if (!this.#pool.failed(member, observation.lease, nowMs)) return undefined;
-        break;
+        return this.#pool.failed(member, observation.lease, nowMs) ? [member] : NO_MEMBERS;
       case "neutral":
         member.breaker.dismissed(observation.lease);
-        return undefined;
+        return NO_MEMBERS;
       case "busy":
-        member.refused(observation.lease, observation.retryAfterMs, nowMs);
+        return member.refused(observation.lease, observation.retryAfterMs, nowMs) ? [member] : NO_MEMBERS;
     }
-    return member;
+    return [member];
   }
 
   /** Moves the requests whose tokens are not seen to where their endpoint's speed puts them, and releases whom that lets go. */
   tick(nowMs: number): readonly Release[] {
-    for (const flight of this.#router.unseen.items()) flight.project(nowMs);
-    return this.#binder.tick(nowMs);
+    const begun = new Set<Member>();
+    for (const flight of this.#router.unseen.items()) if (flight.project(nowMs)) begun.add(flight.member);
+    return this.#binder.tick(nowMs, begun);
   }
 
   /** What this balancer tells others in front of the same endpoints. It holds what was sent since it was last asked. */
@@ -300,13 +301,13 @@ export class Balancer {
     return member === undefined ? NO_RELEASES : this.#binder.moved(member, nowMs);
   }
 
-  /** Who may go to `member` has changed. */
-  #changed(member: Member, nowMs: number): readonly Release[] {
+  /** Who may go to these members has changed. */
+  #changed(members: readonly Member[], nowMs: number): readonly Release[] {
     if (this.#holding.size === 0) return NO_RELEASES;
     return [
-      ...this.#binder.reassign(member.endpoint.id, nowMs),
-      ...this.#binder.reassign(undefined, nowMs),
-      ...this.#binder.moved(member, nowMs),
+      ...members.flatMap(({ endpoint }) => this.#binder.reassign(endpoint.id, nowMs)),
+      ...this.#binder.reassignFirst(nowMs),
+      ...members.flatMap((member) => this.#binder.moved(member, nowMs)),
     ];
   }
 
@@ -318,12 +319,17 @@ export class Balancer {
   }
 }
 
+function nameOf(policy: string | PolicyDefinition): string {
+  return typeof policy === "string" ? policy : policy.name;
+}
+
 /** Undefined: the lease is closed. */
 function flightOf(lease: Lease): Flight | undefined {
   return lease.holder instanceof Flight ? lease.holder : undefined;
 }
 
 const NO_RELEASES: readonly Release[] = [];
+const NO_MEMBERS: readonly Member[] = [];
 
 /** The library's door: the same class the gateway drives. */
 export function createBalancer(options: BalancerOptions): Balancer {

@@ -58,6 +58,30 @@ describe("a pool whose policy has room nowhere", () => {
     expect(forA.place).toBeDefined();
   });
 
+  it("holds nobody behind those who wait for others, though its own endpoints have something to do", () => {
+    const { script, desk, leaseAt } = full(["a", "b"]);
+    desk.observe({ kind: "models", endpointId: "a", models: new Set(["x"]) });
+    desk.observe({ kind: "models", endpointId: "b", models: new Set(["y"]) });
+    const forA = desk.hold(requestOf(1, { model: "x" }));
+    const forB = desk.hold(requestOf(2, { model: "y" }));
+    script.full.delete("b");
+    expect(desk.send(requestOf(1, { model: "y" })).endpointId).toBe("b");
+    expect(desk.firstToken(leaseAt("b"))).toEqual([[forB, "b"]]);
+    expect(desk.send(requestOf(3, { model: "y" })).endpointId).toBe("b");
+    expect(forA.place).toBeDefined();
+  });
+
+  it("sends those who are alike in their order when an endpoint changes, and looks past those who wait on", () => {
+    const { script, desk } = full(["a", "b"]);
+    desk.observe({ kind: "models", endpointId: "a", models: new Set(["x"]) });
+    desk.observe({ kind: "models", endpointId: "b", models: new Set(["y"]) });
+    const forA = desk.hold(requestOf(1, { model: "x" }));
+    const forB = [desk.hold(requestOf(2, { model: "y" })), desk.hold(requestOf(3, { model: "y" }))];
+    script.full.delete("b");
+    expect(desk.observe({ kind: "restarted", endpointId: "a" })).toEqual(forB.map((ticket) => [ticket, "b"]));
+    expect(forA.place).toBeDefined();
+  });
+
   it("sends who is next when the first leaves and there is room for the next", () => {
     const { script, desk } = full(["a"]);
     const [first, second] = [desk.hold(requestOf(1)), desk.hold(requestOf(2))] as const;

@@ -27,6 +27,7 @@ export class Binder {
   readonly #pool: Pool;
   readonly #holding: Holding;
   readonly #options: BinderOptions;
+  #tickedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(router: Router, pool: Pool, holding: Holding, options: BinderOptions) {
     this.#router = router;
@@ -85,19 +86,25 @@ export class Binder {
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases: Release[] = [];
     this.#serve(member, releases, nowMs);
-    const couldTake = ({ request, tried }: Ticket) => this.#pool.couldTake(member, request, tried, nowMs);
-    this.#serveAny(couldTake, releases, nowMs);
+    if (member.isUsable) this.#serveAny(this.#takenBy(member, nowMs), releases, nowMs);
     if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
     return releases;
   }
 
-  /** Time passed: whoever has been held too long is refused, and backlogs drained. */
-  tick(nowMs: number): readonly Release[] {
+  /**
+   * Time passed: whoever has been held too long is refused, and backlogs drained.
+   * @param begun Members where prefill is believed to be done by that.
+   */
+  tick(nowMs: number, begun: ReadonlySet<Member> = NO_MEMBERS): readonly Release[] {
+    const sinceMs = this.#tickedAtMs;
+    this.#tickedAtMs = nowMs;
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases = [...this.#refuseAll(this.#holding.pass(nowMs), "queue_timeout", nowMs)];
     for (const member of this.#pool.members) {
-      if (member.held.first !== undefined) this.#serve(member, releases, nowMs);
-      if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
+      if (begun.has(member) || member.returnsAtMs(sinceMs) <= nowMs) releases.push(...this.moved(member, nowMs));
+      else if (member.held.first !== undefined) this.#serve(member, releases, nowMs);
+      // Time makes no endpoint the last resort: that comes by events.
+      if (member.account.requests === 0 && member.isFreeAt(nowMs)) this.#occupy(member, releases, nowMs);
     }
     this.#serveAny(() => true, releases, nowMs);
     return releases;
@@ -112,6 +119,21 @@ export class Binder {
     return releases;
   }
 
+  /** As `reassign`, of those held for any; of those alike in where they may go, who comes after one that waits on waits too. */
+  reassignFirst(nowMs: number): readonly Release[] {
+    const line = this.#holding.line(undefined);
+    if (line.first === undefined) return NO_RELEASES;
+    const releases: Release[] = [];
+    const waiting = new Set<string>();
+    for (const ticket of line.tickets()) {
+      const scope = scopeOf(ticket);
+      if (waiting.has(scope)) continue;
+      this.#rebind(ticket, releases, nowMs);
+      if (ticket.place !== undefined && ticket.place.endpointId === undefined) waiting.add(scope);
+    }
+    return releases;
+  }
+
   /** Everybody who is held is refused. */
   releaseAll(reason: RefusalReason, nowMs: number): readonly Release[] {
     const tickets = [...this.#holding.lines()].flatMap((line) => line.tickets());
@@ -121,7 +143,8 @@ export class Binder {
 
   /** While `member` can begin on somebody: a guest that goes before all of its own, or the first of its own. */
   #serve(member: Member, releases: Release[], nowMs: number): void {
-    for (let served = 0; served < MAX_SERVED; served++) {
+    if (!member.isUsable) return;
+    for (let served = 0; served < MAX_SERVED && !isAtCap(member); served++) {
       const { first } = member.held;
       const guest = this.#guestOf(member, first, nowMs);
       if (guest !== undefined) this.#release(guest.ticket, { ...guest.weighed, chosen: member }, releases, nowMs);
@@ -131,15 +154,17 @@ export class Binder {
   }
 
   /**
-   * Of the first in the other lines the one that would be first here, before `first`, and is better off here by now:
-   * whoever is held for an endpoint whose memory is full must not wait for that one while a place is free elsewhere.
+   * Of the first in the other lines that `member` could take the one that would be first here, before `first`, and is
+   * better off here by now: whoever is held for an endpoint whose memory is full must not wait for that one while a
+   * place is free elsewhere.
    */
   #guestOf(member: Member, first: Ticket | undefined, nowMs: number): Guest | undefined {
     let guest: Guest | undefined;
     let best: Rank | undefined = first;
+    const isTaken = this.#takenBy(member, nowMs);
     for (const { endpoint, held } of this.#pool.members) {
-      const ticket = held.first;
-      if (ticket === undefined || endpoint === member.endpoint || !this.#canBegin(ticket, member, nowMs)) continue;
+      const ticket = endpoint === member.endpoint ? undefined : held.firstOf(isTaken);
+      if (ticket === undefined || !this.#canBegin(ticket, member, nowMs)) continue;
       const { request, arrivedAtMs, urgency, tenant } = ticket;
       const key = this.#binding?.holdKey(request, member, arrivedAtMs) ?? Number.POSITIVE_INFINITY;
       const rank = { urgency, tenant, key };
@@ -166,9 +191,11 @@ export class Binder {
 
   /** `member` has nothing to do: until it has, whoever it could take goes to its best endpoint at once. */
   #occupy(member: Member, releases: Release[], nowMs: number): void {
+    if (!member.isUsable) return;
+    const isTaken = this.#takenBy(member, nowMs);
     for (const ticket of this.#holding.tickets()) {
       if (member.account.requests > 0) return;
-      if (!this.#pool.couldTake(member, ticket.request, ticket.tried, nowMs)) continue;
+      if (!isTaken(ticket)) continue;
       const weighed = this.#weigh(ticket, nowMs);
       if (weighed.candidates.includes(member)) this.#release(ticket, this.#fitting(ticket, weighed), releases, nowMs);
     }
@@ -176,8 +203,13 @@ export class Binder {
 
   /** A request that arrives: weighed, and where it would wait; undefined: it would not. */
   #plan(ticket: Ticket, random: Random, nowMs: number): { weighed: Weighed; place: HoldingPlace | undefined } {
-    const weighed = this.#router.weigh(ticket, random, nowMs);
-    const place = this.#holding.limits.maxRequests > 0 ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
+    let weighed = this.#router.weigh(ticket, random, nowMs);
+    let place = this.#holding.limits.maxRequests > 0 ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
+    if (place !== undefined && weighed.explanation.excluded.some(({ why }) => why === "warming")) {
+      // It would be the first who has to wait, and an endpoint that was spared till now may help.
+      weighed = this.#router.weigh(ticket, random, nowMs, true);
+      place = this.#placeToWait(ticket, weighed, nowMs);
+    }
     return { weighed: place === undefined ? this.#fitting(ticket, weighed) : weighed, place };
   }
 
@@ -197,16 +229,19 @@ export class Binder {
       return isFull && this.#options.whenFull === "hold" ? this.#placeForAny(ticket) : undefined;
     }
     if (candidates.some(({ account }) => account.requests === 0)) return undefined;
-    if (this.#binding === undefined) return this.#placeBehindOthers(ticket);
+    if (this.#binding === undefined) return this.#placeBehindOthers(ticket, chosen, nowMs);
     const key = this.#binding.holdKey(ticket.request, chosen, ticket.arrivedAtMs);
     if (this.#canBegin(ticket, chosen, nowMs) && isFirst(ticket, key, chosen.held.first)) return undefined;
     const { prefillTokens, prefillPairs } = costOf(ticket.request, chosen.cachedTokens(ticket.request));
     return { endpointId: chosen.endpoint.id, key, prefillTokens, prefillPairs };
   }
 
-  /** Whoever is held for any endpoint goes before those that come after it in the order, though there is room just now. */
-  #placeBehindOthers(ticket: Ticket): HoldingPlace | undefined {
-    const { first } = this.#holding.line(undefined);
+  /**
+   * Whoever is held for any endpoint goes before those that come after it in the order, though there is room just now.
+   * Those that could not have what this one is to get are in nobody's way.
+   */
+  #placeBehindOthers(ticket: Ticket, chosen: Member, nowMs: number): HoldingPlace | undefined {
+    const first = this.#holding.line(undefined).firstOf(this.#takenBy(chosen, nowMs));
     if (first === undefined) return undefined;
     const place = this.#placeForAny(ticket);
     return isFirst(ticket, place.key, first) ? undefined : place;
@@ -240,6 +275,11 @@ export class Binder {
 
   #canBegin({ request }: Ticket, member: Member, nowMs: number): boolean {
     return !isAtCap(member) && (this.#binding === undefined || this.#binding.canBegin(request, member, nowMs));
+  }
+
+  /** Says of requests whether `member` could take them, room aside. */
+  #takenBy(member: Member, nowMs: number): (ticket: Ticket) => boolean {
+    return ({ request, tried }) => this.#pool.couldTake(member, request, tried, nowMs);
   }
 
   #weigh(ticket: Ticket, nowMs: number): Weighed {
@@ -289,6 +329,11 @@ function isFirst(ticket: Ticket, key: number, first: Ticket | undefined): boolea
   return goesBefore({ urgency: ticket.urgency, tenant: ticket.tenant, key }, first);
 }
 
+/** What of a request says which endpoints may take it. */
+function scopeOf({ request: { model }, tried }: Ticket): string {
+  return tried.length === 0 ? model : [model, ...tried].join("\n");
+}
+
 /** What a request held for `from` gains by going to `to`, in the policy's score; 0: it cannot go there. */
 function gainOf({ explanation }: Weighed, from: string | undefined, to: string): number {
   const scoreAt = (id: string | undefined) => explanation.considered.find(({ endpoint }) => endpoint === id)?.score;
@@ -300,3 +345,4 @@ function gainOf({ explanation }: Weighed, from: string | undefined, to: string):
 const MAX_SERVED = 16;
 
 const NO_RELEASES: readonly Release[] = [];
+const NO_MEMBERS: ReadonlySet<Member> = new Set();

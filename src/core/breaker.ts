@@ -27,6 +27,22 @@ export const DEFAULT_EJECTION_OPTIONS: EjectionOptions = {
   maxRatio: 0.5,
 };
 
+/**
+ * What is left out is that of `base`.
+ * @throws RangeError when a number is not one that can be meant.
+ */
+export function ejectionOptions(
+  known: Partial<EjectionOptions> | undefined,
+  base: EjectionOptions = DEFAULT_EJECTION_OPTIONS,
+): EjectionOptions {
+  const options = { ...base, ...known };
+  for (const [name, value] of Object.entries(options)) {
+    if (value > 0 || (name === "maxRatio" && value === 0)) continue;
+    throw new RangeError(`ejection: ${name} must be above 0, not ${value}`);
+  }
+  return options;
+}
+
 /** `closed`: takes requests. `open`: takes none. `half_open`: takes one at a time, on trial. */
 export type BreakerState = "closed" | "open" | "half_open";
 
@@ -92,10 +108,15 @@ export class Breaker {
     return this.#openUntilMs;
   }
 
+  /** From when on a request may go there; in the past: one may. */
+  get admitsAtMs(): number {
+    if (!this.#isOpen) return Number.NEGATIVE_INFINITY;
+    return this.#trial === undefined ? this.#openUntilMs : Math.max(this.#openUntilMs, this.#trialUntilMs);
+  }
+
   /** Whether a request may go there: any while it is closed, one at a time on trial. */
   admits(nowMs: number): boolean {
-    if (!this.#isOpen) return true;
-    return nowMs >= this.#openUntilMs && (this.#trial === undefined || nowMs >= this.#trialUntilMs);
+    return nowMs >= this.admitsAtMs;
   }
 
   /** The request of `lease` is sent there. */

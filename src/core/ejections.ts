@@ -29,8 +29,15 @@ export class Ejections {
   }
 
   /** Who is usable has changed: whoever was ejected longest ago comes back until no more are out than may be. */
-  review(members: readonly Member[], nowMs: number): void {
-    for (let excess = this.#excess(members); excess > 0; excess--) longestEjected(members)?.breaker.close(nowMs);
+  review(members: readonly Member[], nowMs: number): readonly Member[] {
+    const back: Member[] = [];
+    for (let excess = this.#excess(members); excess > 0; excess--) {
+      const member = longestEjected(members);
+      if (member === undefined) break;
+      member.readmit(nowMs);
+      back.push(member);
+    }
+    return back;
   }
 
   /** How many more are out than may be; below 0: further ones may. */

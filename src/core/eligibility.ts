@@ -19,20 +19,32 @@ export interface Excluded {
   readonly why: Exclusion;
 }
 
-/** What could not serve the model comes first, so that every other reason is about an endpoint that could. */
 export function exclusionOf(
   member: Member,
   request: RequestProfile,
   tried: readonly string[],
   nowMs: number,
 ): Exclusion | undefined {
-  if (!serves(member, request.model)) return "model_not_served";
+  const why = lastingExclusionOf(member, request, tried);
+  if (why !== undefined) return why;
+  if (!member.breaker.admits(nowMs)) return "ejected";
+  return nowMs < member.busyUntilMs ? "busy" : undefined;
+}
+
+/**
+ * Why it may not take the request, now or a little later. What could not serve the model comes first, so that every other
+ * reason is about an endpoint that could.
+ */
+export function lastingExclusionOf(
+  member: Member,
+  { model }: RequestProfile,
+  tried: readonly string[],
+): Exclusion | undefined {
+  if (!serves(member, model)) return "model_not_served";
   if (member.isDraining) return "draining";
   if (member.endpoint.weight === 0) return "weight_zero";
   if (!takesTraffic(member.availability)) return member.availability;
-  if (tried.includes(member.endpoint.id)) return "tried";
-  if (!member.breaker.admits(nowMs)) return "ejected";
-  return nowMs < member.busyUntilMs ? "busy" : undefined;
+  return tried.includes(member.endpoint.id) ? "tried" : undefined;
 }
 
 /**

@@ -70,15 +70,25 @@ export class Flight implements Slotted {
     this.#chargeGenerated();
   }
 
-  /** Moves a request whose tokens are not seen to where its endpoint's speed puts it by now. */
-  project(nowMs: number): void {
+  /**
+   * Moves a request whose tokens are not seen to where its endpoint's speed puts it by now. True: its prefill is
+   * believed to be done by that.
+   */
+  project(nowMs: number): boolean {
+    if (this.lease.isRunning) {
+      this.#projectTokens(nowMs);
+      return false;
+    }
+    if (nowMs < this.#firstTokenDueMs) return false;
+    this.member.observer.prefillDone(this.lease.cost);
+    this.lease.firstToken(this.#firstTokenDueMs);
+    this.#projectTokens(nowMs);
+    return true;
+  }
+
+  #projectTokens(nowMs: number): void {
     const { lease } = this;
     const { account, speed, observer } = this.member;
-    if (!lease.isRunning) {
-      if (nowMs < this.#firstTokenDueMs) return;
-      observer.prefillDone(lease.cost);
-      lease.firstToken(this.#firstTokenDueMs);
-    }
     const stepMs = speed.decodeStepMs(account.runningRequests, account.contextTokens);
     const left = (this.request.maxOutputTokens ?? Number.POSITIVE_INFINITY) - lease.generatedTokens;
     const tokens = Math.floor(Math.min(left, (nowMs - lease.lastProgressMs) / stepMs));

@@ -185,6 +185,8 @@ describe("a newcomer to a full holding", () => {
     const high = hold({ priority: "high", bodyBytes: 400 });
     expect(holding.makeRoomFor(ticket({ bodyBytes: 601 }))).toBeUndefined();
     expect([holding.size, holding.bytes, line.tickets().length]).toEqual([4, 1000, 4]);
+    const tooLarge = ticket({ priority: "high", bodyBytes: 1001 });
+    expect([holding.canTake(tooLarge), holding.makeRoomFor(tooLarge)]).toEqual([false, undefined]);
     expect(holding.makeRoomFor(ticket({ bodyBytes: 400 }))).toEqual([low[2], low[1]]);
     expect([holding.bytes, high.place === undefined, low[0]?.place === undefined]).toEqual([600, false, false]);
   });

@@ -88,11 +88,13 @@ export class Holding {
 
   /** Whether the newcomer may be held, though others may have to go for it. */
   canTake(newcomer: Ticket): boolean {
+    if (newcomer.bodyBytes > this.limits.maxBytes) return false;
     return this.hasRoomFor(newcomer.bodyBytes) || worstOf(newcomer, this.#lines.values()) !== undefined;
   }
 
   /** Takes out whoever has to go so that the newcomer may be held; undefined: that would not do, and nobody goes. */
   makeRoomFor(newcomer: Ticket): readonly Ticket[] | undefined {
+    if (newcomer.bodyBytes > this.limits.maxBytes) return undefined;
     const shed: { readonly ticket: Ticket; readonly place: HoldingPlace }[] = [];
     while (!this.hasRoomFor(newcomer.bodyBytes)) {
       const ticket = worstOf(newcomer, this.#lines.values());

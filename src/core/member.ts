@@ -69,11 +69,18 @@ export class Member implements Candidate {
     return this.endpoint.weight > 0 && !this.isDraining && takesTraffic(this.availability);
   }
 
-  /** When it will next take requests again by the passing of time alone; infinity: nothing is to pass. */
+  /** Neither ejected nor busy either. */
+  isFreeAt(nowMs: number): boolean {
+    return this.isUsable && nowMs >= this.busyUntilMs && this.breaker.admits(nowMs);
+  }
+
+  /** When the passing of time alone next lets requests go there that could not: it was busy, ejected or cold. Infinity: never. */
   returnsAtMs(nowMs: number): number {
-    const { isOpen, openUntilMs } = this.breaker;
-    const trialAtMs = isOpen && openUntilMs > nowMs ? openUntilMs : Number.POSITIVE_INFINITY;
-    return this.busyUntilMs > nowMs ? Math.min(this.busyUntilMs, trialAtMs) : trialAtMs;
+    let atMs = Number.POSITIVE_INFINITY;
+    for (const endMs of [this.busyUntilMs, this.breaker.admitsAtMs, this.slowStart.warmAtMs]) {
+      if (endMs > nowMs) atMs = Math.min(atMs, endMs);
+    }
+    return atMs;
   }
 
   cachedTokens(request: RequestProfile): number {
@@ -102,11 +109,23 @@ export class Member implements Candidate {
     this.breaker.renew(nowMs);
   }
 
+  /** Takes on the rules that all have in common. */
+  configure({ ejection, slowStartMs }: PoolKnowledge): void {
+    this.breaker.configure(ejection);
+    this.slowStart.configure(slowStartMs);
+  }
+
   /** A request was answered well. True: it may take requests again by that. */
   succeeded(lease: Lease, nowMs: number): boolean {
     if (!this.breaker.succeeded(lease, nowMs)) return false;
     this.slowStart.begin(nowMs);
     return true;
+  }
+
+  /** It is ejected no more, though nothing good was heard of it. */
+  readmit(nowMs: number): void {
+    this.breaker.close(nowMs);
+    this.slowStart.begin(nowMs);
   }
 
   /** Takes no requests for a while. An engine that fails one after the other is trusted with nothing it is believed to have. */
@@ -115,11 +134,16 @@ export class Member implements Candidate {
     this.mirror.clear();
   }
 
-  /** A request was refused for overload. @param retryAfterMs When to come again; undefined: it was not told. */
-  refused(lease: Lease, retryAfterMs: number | undefined, nowMs: number): void {
+  /**
+   * A request was refused for overload. True: it is busy by that, and was not.
+   * @param retryAfterMs When to come again; undefined: it was not told.
+   */
+  refused(lease: Lease, retryAfterMs: number | undefined, nowMs: number): boolean {
     this.breaker.dismissed(lease);
+    const wasBusy = nowMs < this.busyUntilMs;
     const busyMs = Math.min(retryAfterMs ?? DEFAULT_BUSY_MS, MAX_BUSY_MS);
     this.busyUntilMs = Math.max(this.busyUntilMs, nowMs + busyMs);
+    return !wasBusy;
   }
 }
 

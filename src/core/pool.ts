@@ -1,4 +1,4 @@
-import { DEFAULT_EJECTION_OPTIONS, type EjectionOptions } from "./breaker.ts";
+import { type EjectionOptions, ejectionOptions } from "./breaker.ts";
 import { Ejections } from "./ejections.ts";
 import { type Eligibility, type Excluded, exclusionOf, lastResort } from "./eligibility.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -30,11 +30,13 @@ export class Pool {
   #ordered: readonly Member[] = [];
   /** Those that left while something ran there. */
   readonly #leaving = new Map<string, Member>();
+  /** Who could take the request that was asked for last. */
+  #lastAble: Member | undefined;
 
   constructor(ledger: Ledger, holding: Holding, reuse: ReuseOdds, options: PoolOptions = {}) {
     this.#ledger = ledger;
     this.#holding = holding;
-    const ejection = { ...DEFAULT_EJECTION_OPTIONS, ...options.ejection };
+    const ejection = ejectionOptions(options.ejection);
     this.#shared = { speeds: new SpeedPool(), reuse, ejection, slowStartMs: options.slowStartMs };
     this.#ejections = new Ejections(ejection.maxRatio);
   }
@@ -69,31 +71,33 @@ export class Pool {
     }
     this.#members = members;
     this.#ordered = [...members.values()];
+    this.#lastAble = undefined;
     this.#ejections.review(this.#ordered, nowMs);
   }
 
-  /** Other rules from now on; what is left out stays. Nobody who is out comes back by it, unless too many are. */
+  /**
+   * Other rules from now on; what is left out stays. Nobody who is out comes back by it, unless too many are.
+   * @throws RangeError when a number is not one that can be meant; nothing has changed then.
+   */
   configure(options: PoolOptions, nowMs: number): void {
-    const ejection = { ...this.#shared.ejection, ...options.ejection };
+    const ejection = ejectionOptions(options.ejection, this.#shared.ejection);
     const slowStartMs = options.slowStartMs ?? this.#shared.slowStartMs;
     this.#shared = { ...this.#shared, ejection, slowStartMs };
-    for (const { breaker, slowStart } of this.#ordered) {
-      breaker.configure(ejection);
-      slowStart.configure(slowStartMs);
-    }
+    for (const member of this.#ordered) member.configure(this.#shared);
     this.#ejections.configure(ejection.maxRatio);
     this.#ejections.review(this.#ordered, nowMs);
   }
 
-  /** A member was found in another state. */
-  setAvailability(member: Member, availability: Availability, nowMs: number): void {
+  /** A member was found in another state. Returns those that are not ejected any more, since too many were. */
+  setAvailability(member: Member, availability: Availability, nowMs: number): readonly Member[] {
     member.becomes(availability, nowMs);
-    this.#ejections.review(this.#ordered, nowMs);
+    return this.#ejections.review(this.#ordered, nowMs);
   }
 
-  setDraining(member: Member, isDraining: boolean, nowMs: number): void {
+  /** As `setAvailability`. */
+  setDraining(member: Member, isDraining: boolean, nowMs: number): readonly Member[] {
     member.isDraining = isDraining;
-    this.#ejections.review(this.#ordered, nowMs);
+    return this.#ejections.review(this.#ordered, nowMs);
   }
 
   /** A member failed the request of `lease`. True: it is ejected by that. */
@@ -101,12 +105,17 @@ export class Pool {
     return this.#ejections.failed(member, lease, this.#ordered, nowMs);
   }
 
-  /** Every member is either in `members` or excluded. */
+  /**
+   * Every member is either in `members` or excluded.
+   * @param isWaiting Somebody has to wait: where requests do, a cold endpoint that has nothing to do helps, one request
+   * at a time.
+   */
   eligible(
     request: RequestProfile,
     tried: readonly string[],
     policy: Pick<Policy, "hasRoom">,
     nowMs: number,
+    isWaiting: boolean = this.#holding.size > 0,
   ): Eligibility {
     const excluded: Excluded[] = [];
     const able = this.#able(request, tried, nowMs, excluded);
@@ -115,17 +124,26 @@ export class Pool {
     if (ramp === undefined) return { members, full, excluded, ramp };
     const admitted: Member[] = [];
     for (const member of members) {
-      if (member.slowStart.warmthAt(nowMs) >= ramp.warmth || this.#mayWarmUp(member)) admitted.push(member);
+      const { slowStart, account } = member;
+      const isHelping = isWaiting && account.requests === 0;
+      if (isHelping || slowStart.hasCredit || slowStart.warmthAt(nowMs) >= ramp.warmth) admitted.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why: "warming" });
     }
     return { members: admitted, full, excluded, ramp };
   }
 
-  /** Whether `member` may take the request, room aside: what is asked of one that is idle, before anything is priced. */
+  /** Whether `member` may take the request, room aside: what is asked of many that are held, before anything is priced. */
   couldTake(member: Member, request: RequestProfile, tried: readonly string[], nowMs: number): boolean {
     const why = exclusionOf(member, request, tried, nowMs);
     if (why !== "busy" && why !== "ejected") return why === undefined;
-    return this.#able(request, tried, nowMs, []).includes(member);
+    return !this.#isAnyAble(request, tried, nowMs) && lastResort(this.#ordered, request, tried, nowMs).includes(member);
+  }
+
+  /** Who could take one of those that are held can mostly take the next one as well. */
+  #isAnyAble(request: RequestProfile, tried: readonly string[], nowMs: number): boolean {
+    const isAble = (member: Member) => exclusionOf(member, request, tried, nowMs) === undefined;
+    if (this.#lastAble === undefined || !isAble(this.#lastAble)) this.#lastAble = this.#ordered.find(isAble);
+    return this.#lastAble !== undefined;
   }
 
   /** Those that may take the request, or the last resort where there are none. */
@@ -145,11 +163,6 @@ export class Pool {
       );
     }
     return last;
-  }
-
-  /** Where requests have to wait, a cold endpoint that has nothing to do helps, one request at a time. */
-  #mayWarmUp({ slowStart, account }: Member): boolean {
-    return slowStart.hasCredit || (account.requests === 0 && this.#holding.size > 0);
   }
 
   #keep(endpoint: Endpoint): Member | undefined {
@@ -174,6 +187,7 @@ export class Pool {
     member.held = this.#holding.line(id);
     member.mirror.clear();
     member.isDraining = false;
+    member.configure(this.#shared);
     member.speed.rejoin();
     return member;
   }

@@ -62,9 +62,13 @@ export class Router {
     this.#policy = policy;
   }
 
-  /** What the policy would choose, with nothing changed. */
-  weigh({ request, tried, arrivedAtMs, urgency, place }: Ticket, random: Random, nowMs: number): Weighed {
-    const { members, full, excluded, ramp } = this.#pool.eligible(request, tried, this.#roomRule, nowMs);
+  /**
+   * What the policy would choose, with nothing changed.
+   * @param isWaiting Somebody has to wait; left out: if anybody is held.
+   */
+  weigh(ticket: Ticket, random: Random, nowMs: number, isWaiting?: boolean): Weighed {
+    const { request, tried, arrivedAtMs, urgency, place } = ticket;
+    const { members, full, excluded, ramp } = this.#pool.eligible(request, tried, this.#roomRule, nowMs, isWaiting);
     const context = { nowMs, random, arrivedAtMs, urgency, place };
     const candidates = members.length > 0 ? members : this.#waitedFor(full);
     if (!isNonEmpty(candidates)) {

@@ -26,6 +26,11 @@ export class SlowStart {
     this.#credit = 1;
   }
 
+  /** From when on it may have its full share. */
+  get warmAtMs(): number {
+    return this.#warmAtMs;
+  }
+
   /** The part of its full share that it may have, above 0 up to 1. */
   warmthAt(nowMs: number): number {
     if (nowMs >= this.#warmAtMs) return 1;

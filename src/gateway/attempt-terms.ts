@@ -23,6 +23,8 @@ export interface AttemptRequest {
   readonly clientAddress: string | undefined;
   readonly requestId: string;
   readonly body: OutboundBody;
+  /** Whether doing it twice is the same as once (RFC 9110, 9.2.2), as it is for every kind of inference. */
+  readonly isRepeatable: boolean;
   readonly client: ClientStream;
   /** What is left of the caller's limits, as headers; empty: it has none. */
   readonly limits: HeaderList;

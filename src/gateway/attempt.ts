@@ -34,6 +34,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #reserve: Reserve | undefined;
   #asksForUsage: boolean;
   #isOnReusedConnection = false;
+  /** It went out on a connection that died, and its endpoint may have begun on it. */
+  #wasSentInVain = false;
   #isPaused = false;
   /** The endpoint was told to have answered well. */
   #isProven = false;
@@ -61,7 +63,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   /** Sends the request; the host is told when it is over at this endpoint. */
   start(): void {
     this.#place.watchdog.watch(this);
-    this.#send();
+    this.#send(this.#request.isRepeatable ? "any" : "fresh");
   }
 
   /** The client left: the endpoint is told at once, in whatever phase the attempt is. */
@@ -134,7 +136,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     if (!relay.isOpen && reserve.isAboutOption) {
       this.#place.upstream.refusesUsageOption = true;
       this.#asksForUsage = false;
-      this.#send();
+      this.#send("any");
       return;
     }
     relay.end(this.#place.clock.nowMs());
@@ -164,17 +166,25 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     if (relay?.isOpen) {
       const words = "The connection to the endpoint broke in the middle of its answer.";
       this.#breakOff(relay, "truncated", "upstream_error", words);
-    } else if (this.#isOnReusedConnection) {
-      // The engine may have closed an idle connection just as it was used again. That says nothing of the engine.
+    } else if (this.#isStale()) {
+      this.#wasSentInVain = true;
       this.#send("fresh");
     } else if (this.#controller === undefined) {
-      this.#fail("unconnected", cause);
+      this.#failUnconnected(cause);
     } else {
       this.#failUnanswered("lost", cause);
     }
   }
 
-  #send(connection: "any" | "fresh" = "any"): void {
+  /**
+   * The engine may have closed an idle connection just as it was used again, which says nothing of the engine. Whether it
+   * has shows at once; a connection that dies later had been alive.
+   */
+  #isStale(): boolean {
+    return this.#isOnReusedConnection && this.#place.clock.nowMs() - this.#movedAtMs < STALE_MS;
+  }
+
+  #send(connection: "any" | "fresh"): void {
     const { route, method, path, headers, clientAddress, requestId, body } = this.#request;
     const { upstream, number } = this.#place;
     this.#controller = undefined;
@@ -303,8 +313,14 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #fail(failure: Failure, cause: string, answer?: AnswerRelay): void {
     const relay = this.#relay;
     const wasGuarded = relay?.isStream === true && relay.status < 300;
-    const verdict = failure === "unconnected" || failure === "busy" ? failure : "failed";
+    const verdict = failure === "busy" ? failure : "failed";
     this.#finish("failed", verdict, { kind: "failed", failure, cause, answer, wasGuarded }, cause);
+  }
+
+  #failUnconnected(cause: string): void {
+    const failure = this.#wasSentInVain ? "lost" : "unconnected";
+    const end = { kind: "failed", failure, cause, answer: undefined, wasGuarded: false } as const;
+    this.#finish("failed", "unconnected", end, cause);
   }
 
   #finish(kind: Outcome["kind"], verdict: Verdict | "unconnected", end: AttemptEnd, cause = ""): void {
@@ -313,12 +329,15 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     const { watchdog, pool, routed, clock } = this.#place;
     watchdog.unwatch(this);
     this.#liftGuard();
-    this.#report(verdict, cause);
-    const { promptTokens, cachedTokens, outputTokens } = this.#tokens;
-    pool.balancer.finish(routed.lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
-    // Harmless after a clean end; in every other case it frees the endpoint at once.
-    this.#controller?.abort(OVER);
-    this.#host.ended(this, end);
+    try {
+      this.#report(verdict, cause);
+      const { promptTokens, cachedTokens, outputTokens } = this.#tokens;
+      pool.balancer.finish(routed.lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
+    } finally {
+      // Harmless after a clean end; in every other case it frees the endpoint at once.
+      this.#controller?.abort(OVER);
+      this.#host.ended(this, end);
+    }
   }
 
   /**
@@ -358,6 +377,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
 /** An error comes with its head or soon after; nobody waits for it longer than that before another endpoint is asked. */
 const FALLBACK_MS = 1_000;
+/** Many times what the news of a closed connection takes. */
+const STALE_MS = 1_000;
 /** Longer than an engine that still works pauses between two tokens. */
 const FORSAKEN_MS = 5_000;
 

@@ -16,6 +16,7 @@ import { earlyHead, type HeaderList, ownHeaders, requestIdHeaders, requestIdOf }
 import type { RequestOutcome } from "./outcome.ts";
 import { replaceModel } from "./request/body-edit.ts";
 import type { BufferShare } from "./request/buffer-budget.ts";
+import { hasRival } from "./request/json-object.ts";
 import { OutboundBody } from "./request/outbound-body.ts";
 import { profileOf } from "./request/profile.ts";
 import { readOpaque, renameOpaque } from "./request/read-opaque.ts";
@@ -148,7 +149,9 @@ export class Exchange implements ClientWatcher {
     const facts = this.#read(body.sent, body.decoded);
     if (!facts.isReadable) return this.#refuse("invalid_json", { cause: facts.message });
     const { model } = facts;
-    if (!this.#caller.mayUse(model)) return this.#refuse("forbidden_model", { model });
+    // Some engines read the names of fields in any case: what could be two models is none that is known.
+    const isClear = !hasRival(facts.body, "model");
+    if (!this.#caller.mayUse(isClear ? model : undefined)) return this.#refuse("forbidden_model", { model });
     const { directory } = runtime;
     const target = directory.find(model);
     if (target === undefined) {
@@ -200,14 +203,16 @@ export class Exchange implements ClientWatcher {
   }
 
   #attemptRequest(body: OutboundBody): AttemptRequest {
+    const { method = "POST" } = this.#request;
     return {
       route: this.#route,
-      method: this.#request.method ?? "POST",
+      method,
       path: this.#request.url ?? "/",
       headers: this.#request.headers,
       clientAddress: this.#request.socket.remoteAddress,
       requestId: this.#requestId,
       body,
+      isRepeatable: this.#route !== PASSTHROUGH || REPEATABLE_METHODS.has(method),
       client: this.#client,
       limits: this.#caller.limitHeaders(),
     };
@@ -270,6 +275,9 @@ export class Exchange implements ClientWatcher {
     );
   }
 }
+
+/** Of the methods of `passthrough` paths, of which nothing else is known (RFC 9110, 9.2.2). */
+const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
 /** What is buffered goes to its endpoints within moments, or is held and would not. */
 const BUFFERED_RETRY_MS = 1_000;

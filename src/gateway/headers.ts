@@ -50,6 +50,22 @@ const CONTROL: ReadonlySet<string> = new Set([
   "x-smg-target-worker",
   "target-pod",
   "routing-strategy",
+  // By these a path or a method other than that of the request is asked for.
+  "x-original-url",
+  "x-rewrite-url",
+  "x-http-method",
+  "x-http-method-override",
+  "x-method-override",
+]);
+
+/** Spelled with an underscore they are somebody's try to say what the balancer says itself. */
+const OURS_RESPELLED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...OURS_UPSTREAM,
+  "content-encoding",
+  "content-type",
+  "x-api-key",
+  "x-forwarded-for",
 ]);
 
 /** Beginnings of names that are others' control headers, whichever there will be, and the balancer's own. */
@@ -61,7 +77,7 @@ const RECEIPT_PREFIX = "x-evenkeel-";
 /** Many servers take an underscore in a header's name for a hyphen. */
 function isControl(name: string): boolean {
   const plain = name.includes("_") ? name.replaceAll("_", "-") : name;
-  if (CONTROL.has(plain)) return true;
+  if (CONTROL.has(plain) || (plain !== name && OURS_RESPELLED.has(plain))) return true;
   return plain.startsWith("x-") && CONTROL_PREFIXES.some((prefix) => plain.startsWith(prefix));
 }
 
@@ -168,6 +184,11 @@ export function requestIdHeaders(requestId: string, dialect: Dialect | undefined
 
 export function isEventStream(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("text/event-stream") === true;
+}
+
+/** Whether a body cannot be read as it comes: it is compressed, say. */
+export function isCoded({ "content-encoding": coding }: IncomingHttpHeaders): boolean {
+  return coding !== undefined && coding !== "identity";
 }
 
 /** The client's id for the request if it is fit to be passed on, else a new one. */

@@ -99,9 +99,11 @@ export class Listener {
       this.#events.refused(request, response, "expectation_failed", {}),
     );
     // Left alone, Node would close the connection without a word.
-    this.#server.on("connect", (_request, socket: Duplex) =>
-      this.#reject(socket, "method_not_allowed", { path: "This server", allowedMethods: ["GET", "HEAD", "POST"] }),
-    );
+    this.#server.on("connect", (_request, socket: Duplex) => {
+      // Node has let go of it, while requests before this one may still be answered on it.
+      socket.on("error", () => {});
+      this.#reject(socket, "method_not_allowed", { path: "This server", allowedMethods: ["GET", "HEAD", "POST"] });
+    });
     this.#server.on("tlsClientError", ({ code }: NodeJS.ErrnoException) =>
       this.#events.handshakeFailed(code ?? "unknown"),
     );

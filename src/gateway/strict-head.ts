@@ -23,9 +23,13 @@ export function headProblem(request: IncomingMessage): HeadProblem | undefined {
   if (coding !== undefined && (coding.toLowerCase() !== "chunked" || httpVersion === "1.0")) {
     return malformed("The only transfer coding there is here is chunked.");
   }
-  const hosts = countHosts(rawHeaders);
+  const hosts = count(rawHeaders, "host");
   if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) return malformed("There must be one Host header.");
   if (headers.host !== undefined && !HOST.test(headers.host)) return malformed("The Host header is not a host.");
+  // Whoever stands in front may have looked at the other one.
+  if (headers.authorization !== undefined && count(rawHeaders, "authorization") > 1) {
+    return malformed("There must be one Authorization header.");
+  }
   return undefined;
 }
 
@@ -50,11 +54,11 @@ function isUpgrade({ headers: { upgrade, connection } }: IncomingMessage): boole
 
 const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i;
 
-function countHosts(rawHeaders: readonly string[]): number {
-  let hosts = 0;
+function count(rawHeaders: readonly string[], wanted: string): number {
+  let times = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string;
-    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+    if (name.length === wanted.length && name.toLowerCase() === wanted) times++;
   }
-  return hosts;
+  return times;
 }

@@ -81,6 +81,11 @@ export class LiveBalancer {
     return this.#balancer.refusals;
   }
 
+  /** Whether there is an endpoint that was not tried and may take the request, at once or later. */
+  hasOther(request: RequestProfile, tried: readonly string[]): boolean {
+    return this.#balancer.hasOther(request, tried);
+  }
+
   explain(request: RequestProfile, nowMs: number, bodyBytes: number): Forecast {
     return this.#balancer.explain(request, nowMs, bodyBytes);
   }

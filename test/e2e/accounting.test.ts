@@ -101,6 +101,18 @@ describe("fifty requests at once leave nothing in the ledger", () => {
   });
 });
 
+describe("a request whose end fails inside the balancer", () => {
+  it("has its answer and its one outcome all the same", async () => {
+    const gateway = await startGateway([await startFake()]);
+    vi.spyOn((gateway.runtime.pools[0] as ServedPool).balancer, "finish").mockImplementation(() => {
+      throw new Error("a bug");
+    });
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 200, isWhole: true });
+    await until(async () => (await gateway.metric("evenkeel_requests_in_flight")) === 0);
+    expect(await gateway.outcomes()).toEqual({ ok: 1 });
+  });
+});
+
 describe("the account of an endpoint", () => {
   it("is not moved by requests that are answered without one", async () => {
     const fakes = [await startFake(hold), await startFake(hold)];

@@ -194,6 +194,14 @@ describe("an answer that is not streamed and breaks", () => {
         response.write('{"half":1,', () => socket.resetAndDestroy());
       },
     },
+    {
+      what: "ends with its connection, by which nothing tells its end,",
+      behaviour: raw('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n{"half":1,'),
+    },
+    {
+      what: "is of HTTP/1.0, where nothing tells its end,",
+      behaviour: raw('HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"half":1,'),
+    },
   ])("because it $what breaks for the client too", async ({ behaviour }) => {
     const e1 = await startFake(behaviour);
     const gateway = await startGateway([e1]);
@@ -201,6 +209,16 @@ describe("an answer that is not streamed and breaks", () => {
     expect(answer).toMatchObject({ status: 200, text: '{"half":1,', isWhole: false });
     expect(await gateway.outcomes()).toEqual({ truncated: 1 });
     await expectIdle(gateway);
+  });
+
+  it("passes if it ends with its connection and is whole all the same", async () => {
+    const body = '{"whole":[1]}\n';
+    const gateway = await startGateway([
+      await startFake(raw(`HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n${body}`)),
+    ]);
+    const answer = await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    expect(answer).toMatchObject({ status: 200, text: body, isWhole: true });
+    expect(await gateway.outcomes()).toEqual({ ok: 1 });
   });
 
   it("ends at the idle limit when it stops in the middle", async () => {

@@ -178,6 +178,27 @@ describe("a request that costs endpoints their connection", () => {
     await expectIdle(gateway);
   });
 
+  it("goes no further over connections that had been idle, though those it killed refuse another one", async () => {
+    const fakes = await Promise.all([0, 1, 2, 3].map(() => startFake(ok())));
+    const gateway = await startGateway(fakes, { failover: { attempts: 4 }, health: NO_PROBES });
+    for (const _ of fakes) await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    for (const fake of fakes) fake.behave(() => void fake.kill());
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 502 });
+    expect(fakes.map(({ calls }) => calls.length).sort()).toEqual([1, 1, 2, 2]);
+    expect(await gateway.metric("evenkeel_attempts_failed_total", { reason: "lost" })).toBe(2);
+    await expectIdle(gateway);
+  });
+
+  it("is not sent to the same one again if its connection dies after a while", async () => {
+    const e1 = await startFake(ok());
+    const gateway = await startGateway([e1], { health: NO_PROBES });
+    await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT });
+    e1.behave((call) => void setTimeout(() => reset(call), 1_100));
+    expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 502 });
+    expect(e1.calls).toHaveLength(2);
+    expect(e1.calls[1]?.socket).toBe(e1.calls[0]?.socket);
+  });
+
   it("may be refused a connection by others on top", async () => {
     const [e2, e4] = [await startFake(hangUp), await startFake(ok())];
     const urls = [REFUSING_URL, e2.url, "http://127.0.0.1:2", e4.url];

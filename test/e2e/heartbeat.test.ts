@@ -1,3 +1,4 @@
+import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import {
   type Behaviour,
@@ -9,6 +10,7 @@ import {
   ok,
   rstAt,
   sse,
+  stream,
   tokenEvent,
 } from "../support/fake-upstream.ts";
 import { CHAT, STREAMED_CHAT, send } from "../support/http-client.ts";
@@ -63,7 +65,11 @@ describe("a silent stream", () => {
 
 describe("a stream that no endpoint has begun", () => {
   it("stays closed, so that its failure has a status and another endpoint may begin it", async () => {
-    const gateway = await startOrdered([hold, sse(1)], { ...beating(false), timeouts: { firstByteMs: 700 } });
+    const gateway = await startOrdered([hold, sse(1)], {
+      ...beating(false),
+      timeouts: { firstByteMs: 700 },
+      failover: { slowResends: 1 },
+    });
     const { status, text, headers } = await gateway.chat(STREAMED_CHAT);
     expect(status).toBe(200);
     expect(headers["x-evenkeel-endpoint"]).toBe("e2");
@@ -71,7 +77,11 @@ describe("a stream that no endpoint has begun", () => {
   });
 
   it("is opened with comments where that is wished for, and another endpoint may still begin it", async () => {
-    const gateway = await startOrdered([hold, sse(2)], { ...beating(true), timeouts: { firstByteMs: 700 } });
+    const gateway = await startOrdered([hold, sse(2)], {
+      ...beating(true),
+      timeouts: { firstByteMs: 700 },
+      failover: { slowResends: 1 },
+    });
     const { status, text, headers, isWhole } = await gateway.chat(STREAMED_CHAT);
     expect(status).toBe(200);
     expect(headers["content-type"]).toContain("text/event-stream");
@@ -94,6 +104,12 @@ describe("a stream that no endpoint has begun", () => {
     {
       what: "answers with no stream",
       behaviour: (call) => void setTimeout(() => ok()(call), 400),
+      outcome: "in_band_error",
+    },
+    {
+      what: "answers with a stream that is compressed",
+      behaviour: (call) =>
+        void setTimeout(() => stream(gzipSync(DONE_EVENT), { "content-encoding": "gzip" })(call), 400),
       outcome: "in_band_error",
     },
     { what: "breaks off", behaviour: (call) => void setTimeout(() => rstAt(0)(call), 400), outcome: "upstream_error" },

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { ServedPool } from "../../src/runtime/index.ts";
 import {
   type Behaviour,
   code,
@@ -104,6 +105,22 @@ describe("a request without a first byte", () => {
     const gateway = await startOrdered([hold, code(400, { error: "yours" })], HEDGED);
     expect(await gateway.chat(CHAT)).toMatchObject({ status: 400, text: '{"error":"yours"}' });
     await until(() => gateway.fakes[0]?.calls[0]?.isAborted === true);
+    await expectIdle(gateway);
+  });
+
+  it("that cannot be sent to a second for a fault of the balancer's is answered, and nobody else notices", async () => {
+    const gateway = await startOrdered([hold, ok()], HEDGED);
+    const other = send(gateway.chatUrl, { body: CHAT });
+    expect(await other.answer()).toMatchObject({ status: 200 });
+    const client = send(gateway.chatUrl, { body: CHAT });
+    await gateway.fakes[0]?.call(1);
+    const thrown = vi.spyOn(gateway.runtime.pools[0] as ServedPool, "monitor").mockImplementation(() => {
+      throw new Error("a bug");
+    });
+    expect(await client.answer()).toMatchObject({ status: 500 });
+    thrown.mockRestore();
+    await until(() => gateway.fakes[0]?.calls[1]?.isAborted === true);
+    expect(await gateway.outcomes()).toEqual({ ok: 1, internal_error: 1 });
     await expectIdle(gateway);
   });
 

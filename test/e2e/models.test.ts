@@ -31,7 +31,7 @@ describe("GET /v1/models", () => {
     expect(answer.headers["content-type"]).toBe("application/json");
     expect(JSON.parse(answer.text)).toEqual({
       object: "list",
-      data: [{ id: "m", object: "model", created: expect.any(Number), owned_by: "evenkeel" }],
+      data: [{ id: "m", object: "model", created: expect.any(Number), owned_by: "evenkeel-balancer" }],
     });
   });
 
@@ -129,5 +129,19 @@ describe("a pool's configured models", () => {
       const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: { ...CHAT, model: "b" } });
       expect(answer.headers["x-evenkeel-endpoint"]).toBe("e2");
     }
+  });
+});
+
+describe("a balancer behind a balancer", () => {
+  it("is found well and served, without being told what it is", async () => {
+    const inner = await startGateway([await startFake()]);
+    const outer = await startGateway([inner.listenUrl]);
+    await until(() => outer.runtime.pools[0]?.balancer.members[0]?.availability === "ready");
+    const answer = await exchange(`${outer.listenUrl}/v1/chat/completions`, { body: CHAT });
+    expect(answer).toMatchObject({ status: 200, headers: { "x-evenkeel-endpoint": "e1" } });
+    // Probes go on finding it well, and as often as they are sent.
+    await until(async () => (await inner.metric("evenkeel_requests_total", { route: "models", outcome: "ok" })) > 3);
+    expect(outer.runtime.pools[0]?.balancer.members[0]?.availability).toBe("ready");
+    expect(await inner.metric("evenkeel_requests_total", { route: "other" })).toBeLessThan(10);
   });
 });

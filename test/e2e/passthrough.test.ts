@@ -26,6 +26,18 @@ describe("a path of the allow-list", () => {
     await expectIdle(gateway);
   });
 
+  it("is never posted to twice: what may have been done goes out on a connection that cannot have died", async () => {
+    const e1 = await startFake(ok());
+    const gateway = await startGateway([e1], { passthrough });
+    const url = `${gateway.listenUrl}${PATH}`;
+    for (let i = 0; i < 2; i++) expect(await exchange(url, { method: "GET" })).toMatchObject({ status: 200 });
+    expect(e1.calls[1]?.socket).toBe(e1.calls[0]?.socket);
+    e1.behave(({ socket }) => void socket.resetAndDestroy());
+    expect(await exchange(url, { method: "POST", body: CHAT })).toMatchObject({ status: 502 });
+    expect(e1.calls).toHaveLength(3);
+    await expectIdle(gateway);
+  });
+
   it("passes HEAD without waiting for a body", async () => {
     const e1 = await startFake(({ response }) => response.writeHead(200, { "transfer-encoding": "chunked" }).end());
     const gateway = await startGateway([e1], { passthrough });

@@ -133,14 +133,14 @@ describe("an endpoint that does not answer in time", () => {
   const timeouts = { firstByteMs: 100 };
 
   it.each([
-    { resends: 0, hits: [1, 0, 0], status: 504 },
-    { resends: 1, hits: [1, 1, 0], status: 504 },
-    { resends: 2, hits: [1, 1, 1], status: 200 },
-  ])("is given up for $resends others at most", async ({ resends, hits, status }) => {
-    const gateway = await startOrdered([hold, hold, ok()], { timeouts, failover: { resends } });
+    { slowResends: 0, hits: [1, 0, 0], status: 504 },
+    { slowResends: 1, hits: [1, 1, 0], status: 504 },
+    { slowResends: 2, hits: [1, 1, 1], status: 200 },
+  ])("is given up for $slowResends others at most", async ({ slowResends, hits, status }) => {
+    const gateway = await startOrdered([hold, hold, ok()], { timeouts, failover: { slowResends } });
     expect(await gateway.chat(CHAT)).toMatchObject({ status });
     expect(gateway.hits()).toEqual(hits);
-    expect(await gateway.metric("evenkeel_retries_total", { reason: "slow" })).toBe(resends);
+    expect(await gateway.metric("evenkeel_retries_total", { reason: "slow" })).toBe(slowResends);
     await expectIdle(gateway);
   });
 
@@ -152,7 +152,7 @@ describe("an endpoint that does not answer in time", () => {
         ok()(call);
       }, 20);
     };
-    const gateway = await startOrdered([hold, second], { timeouts });
+    const gateway = await startOrdered([hold, second], { timeouts, failover: { slowResends: 1 } });
     expect(await gateway.chat(CHAT)).toMatchObject({ status: 200 });
     expect(wasClosedBefore).toBe(true);
     await expectIdle(gateway);

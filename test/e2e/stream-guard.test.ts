@@ -113,7 +113,10 @@ describe("a stream that fails before its first event", () => {
       const timer = setInterval(() => response.write(": still here\n\n"), 20);
       response.on("close", () => clearInterval(timer));
     };
-    const gateway = await startOrdered([commenting, sse(1)], { timeouts: { firstByteMs: 150 } });
+    const gateway = await startOrdered([commenting, sse(1)], {
+      timeouts: { firstByteMs: 150 },
+      failover: { slowResends: 1 },
+    });
     expect(await gateway.chat(STREAMED_CHAT)).toMatchObject({ status: 200, text: ONE_TOKEN, isWhole: true });
     expect(await gateway.metric("evenkeel_attempts_failed_total", { endpoint: "e1", reason: "slow" })).toBe(1);
     await expectIdle(gateway);
@@ -191,6 +194,22 @@ describe("the head of a stream", () => {
     await client.receives(comment);
     call?.response.end(ONE_TOKEN);
     expect(await client.answer()).toMatchObject({ text: comment + ONE_TOKEN, isWhole: true });
+  });
+
+  it("goes out with so much behind it that the client has to catch up, and the stream goes on when it has", async () => {
+    const comment = `: ${"x".repeat(60_000)}\n\n`;
+    const gateway = await startOrdered([headThenHold], { failover: { guardMs: 50 }, timeouts: { idleMs: 500 } });
+    const client = send(gateway.chatUrl, { body: STREAMED_CHAT });
+    const call = await gateway.fakes[0]?.call(0);
+    call?.response.write(comment);
+    await client.receives(comment);
+    for (let i = 0; i < 2; i++) {
+      call?.response.write(tokenEvent(i));
+      await client.receives(tokenEvent(i));
+    }
+    call?.response.end(FINISH_EVENT + DONE_EVENT);
+    expect(await client.answer()).toMatchObject({ isWhole: true });
+    expect(await gateway.outcomes()).toEqual({ ok: 1 });
   });
 
   it("of a refusal with a body in events waits for nothing but its body", async () => {

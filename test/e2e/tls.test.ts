@@ -8,8 +8,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { Secret } from "../../src/config/index.ts";
 import type { EndpointTls, ListenerTls } from "../../src/runtime/index.ts";
 import { type Certified, createAuthority } from "../support/certificates.ts";
-import { type FakeUpstream, hold, ok, sse, startFake } from "../support/fake-upstream.ts";
-import { CHAT, exchange, STREAMED_CHAT } from "../support/http-client.ts";
+import { type FakeUpstream, hold, ok, rstAt, sse, startFake } from "../support/fake-upstream.ts";
+import { CHAT, exchange, rawPost, STREAMED_CHAT } from "../support/http-client.ts";
 import { type TestOverrides, testConfig, testEndpoint } from "../support/test-config.ts";
 import { expectIdle, runGateway, startGateway, type TestGateway } from "../support/test-gateway.ts";
 import { until } from "../support/until.ts";
@@ -50,6 +50,16 @@ describe("TLS towards clients", () => {
     expect(gateway.listenUrl).toMatch(/^https:/);
     const answer = await post(`${gateway.listenUrl}${PATH}`, STREAMED_CHAT);
     expect(answer).toMatchObject({ status: 200, text: expect.stringMatching(/data: \[DONE\]\n\n$/) });
+    await expectIdle(gateway);
+  });
+
+  it.each(["1.0", "1.1"])("cuts a broken stream of HTTP/%s", async (version) => {
+    const gateway = await behindTls(await startFake(rstAt(1)));
+    const { hostname: host, port } = new URL(gateway.listenUrl);
+    const socket = connect({ host, port: Number(port), ca: authority.cert });
+    socket.write(rawPost(PATH, STREAMED_CHAT, { version }));
+    expect(await text(socket)).toContain("upstream_error");
+    expect(await gateway.outcomes()).toEqual({ truncated: 1 });
     await expectIdle(gateway);
   });
 

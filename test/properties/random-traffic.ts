@@ -1,7 +1,9 @@
 import {
   type Balancer,
   createBalancer,
+  type Endpoint,
   endpoint,
+  type HoldOrder,
   type Observation,
   type Outcome,
   type PolicyDefinition,
@@ -17,12 +19,14 @@ import {
 } from "../../src/core/index.ts";
 import { AccountOracle, OpenRequest } from "./account-oracle.ts";
 import { Bag } from "./bag.ts";
-import { randomPrefix, randomShare } from "./random-work.ts";
+import { randomEndpoint, randomRequest, randomShare } from "./random-work.ts";
 
 /** Random traffic and faults for one balancer. */
 export interface TrafficPlan {
   readonly policy: string | PolicyDefinition;
   readonly whenFull: "refuse" | "hold";
+  /** Undefined: by the policy's key alone. */
+  readonly order?: HoldOrder;
   readonly seed: number;
 }
 
@@ -72,14 +76,14 @@ export class RandomTraffic {
   readonly #sequences = new Map<string, number>();
   #nowMs = 0;
 
-  constructor({ policy, whenFull, seed }: TrafficPlan) {
+  constructor({ seed, ...balancing }: TrafficPlan) {
     this.#random = seededRandom(seed);
     this.#balancer = createBalancer({
-      policy,
-      whenFull,
-      endpoints: IDS.map((id) => endpoint({ id })),
+      ...balancing,
+      endpoints: WELL,
       random: seededRandom(seed + 1),
-      holding: { maxRequests: 60, maxBytes: 100_000, maxWaitMs: 20_000 },
+      holding: HOLDING,
+      slowStartMs: 10_000,
     });
     for (const id of IDS) this.#tellBatch(id);
   }
@@ -99,14 +103,7 @@ export class RandomTraffic {
 
   /** Lets everything end, and checks that nothing is left of it. */
   finish(): void {
-    const before = new Set(this.#balancer.members.map(({ endpoint: { id } }) => id));
-    for (const id of IDS) if (!before.has(id)) this.#oracle.left(id);
-    this.#released(
-      this.#balancer.setEndpoints(
-        IDS.map((id) => endpoint({ id })),
-        this.#nowMs,
-      ),
-    );
+    this.#setEndpoints(WELL);
     for (const from of OTHERS) this.#hear(from, undefined);
     for (let round = 0; this.#open.size > 0 || this.#held.size > 0; round++) {
       if (round === MAX_ROUNDS) throw new Error(`${this.#open.size} open and ${this.#held.size} held do not end`);
@@ -116,15 +113,23 @@ export class RandomTraffic {
       this.#tick();
       this.#check();
     }
-    for (const {
-      endpoint: { id },
-      account,
-      held,
-      kvTokens,
-    } of this.#balancer.members) {
+    for (const { endpoint, account, held, kvTokens } of this.#balancer.members) {
       const left = [account.requests, account.outputTokens, account.contextTokens, held.requests, kvTokens];
-      if (left.some((value) => value !== 0)) throw new Error(`${id} is left with ${left.join(", ")}`);
+      if (left.some((value) => value !== 0)) throw new Error(`${endpoint.id} is left with ${left.join(", ")}`);
     }
+    for (const id of IDS) this.#expectOpen(id);
+  }
+
+  /** An endpoint that is well takes requests again, whatever it had been through: nothing keeps it shut for ever. */
+  #expectOpen(id: string): void {
+    this.#nowMs += LONGEST_EJECTION_MS;
+    this.#observe({ kind: "availability", endpointId: id, availability: "ready" });
+    this.#observe({ kind: "draining", endpointId: id, isDraining: false });
+    this.#observe({ kind: "models", endpointId: id, models: undefined });
+    const others = IDS.filter((other) => other !== id);
+    const decision = this.#balancer.decide(requestProfile({ promptTokens: 100 }), this.#nowMs, others);
+    if (decision.kind !== "routed") throw new Error(`${id} takes no requests any more: ${decision.explanation.reason}`);
+    this.#balancer.finish(decision.lease, { kind: "completed" }, this.#nowMs);
   }
 
   #step(): void {
@@ -146,22 +151,16 @@ export class RandomTraffic {
 
   #send(): void {
     this.counts.requests++;
-    const kind = this.#below(10);
-    const request = requestProfile({
-      promptTokens: this.#below(this.#below(50) === 0 ? 60_000 : 4000) + this.#random.next(),
-      expectedOutputTokens: kind === 0 ? 0 : this.#below(400),
-      isStreaming: kind > 3,
-      prefix: kind > 6 ? randomPrefix(this.#random) : undefined,
-      sessionKey: kind % 3 === 0 ? `session ${this.#below(50)}` : undefined,
-    });
-    this.#decide(request, this.#below(20) === 0 ? IDS.slice(0, 2) : []);
+    this.#decide(randomRequest(this.#random), this.#below(20) === 0 ? IDS.slice(0, 2) : []);
   }
 
   #decide(request: RequestProfile, tried: readonly string[]): void {
-    const decision = this.#balancer.decide(request, this.#nowMs, tried, this.#below(4000));
+    const arrivedAtMs = this.#nowMs - (tried.length === 0 ? 0 : this.#below(3000));
+    const decision = this.#balancer.decide(request, this.#nowMs, tried, this.#below(4000), arrivedAtMs);
     if (decision.kind === "held") {
       this.counts.held++;
       this.#held.add(decision.ticket);
+      this.#released(decision.displaced);
     } else if (decision.kind === "refused") this.counts.refused++;
     else this.#opened(request, decision);
   }
@@ -203,7 +202,8 @@ export class RandomTraffic {
     this.#unseen.delete(open);
     this.#oracle.ended(open);
     const { lease, request, endpointId } = open;
-    const kind = (["completed", "completed", "failed", "aborted"] as const)[this.#below(4)] as Outcome["kind"];
+    const kind: Outcome["kind"] = this.#oneOf(["completed", "completed", "failed", "aborted"] as const);
+    this.#judge(open, kind);
     const outputTokens = this.#below(3) === 0 ? undefined : this.#below(800);
     const outcome = { kind, outputTokens, promptTokens: Math.ceil(request.promptTokens) };
     this.#released(this.#balancer.finish(lease, outcome, this.#nowMs));
@@ -213,9 +213,23 @@ export class RandomTraffic {
     this.#decide(request, [endpointId]);
   }
 
+  /** What its end says of the endpoint: mostly what it should, and of a few nothing is told. */
+  #judge({ endpointId, lease }: OpenRequest, kind: Outcome["kind"]): void {
+    if (this.#below(10) === 0) return;
+    const said = this.#below(10);
+    if (said === 0) this.#observe({ kind: "neutral", endpointId, lease });
+    else if (said === 1) {
+      const retryAfterMs = this.#below(2) === 0 ? undefined : this.#below(5000);
+      this.#observe({ kind: "busy", endpointId, lease, retryAfterMs });
+    } else if (kind !== "aborted") {
+      this.#observe({ kind: kind === "completed" ? "succeeded" : "failed", endpointId, lease });
+    }
+  }
+
   #lateEvent(open: OpenRequest | undefined): void {
     if (open === undefined) return;
-    const { lease } = open;
+    const { lease, endpointId } = open;
+    this.#observe({ kind: "failed", endpointId, lease });
     this.#released(this.#balancer.firstToken(lease, this.#nowMs));
     this.#balancer.progress(lease, 7, this.#nowMs);
     this.#released(this.#balancer.finish(lease, { kind: "completed", outputTokens: 9 }, this.#nowMs));
@@ -243,7 +257,7 @@ export class RandomTraffic {
 
   #disturb(id: string): void {
     this.counts.disturbances++;
-    const kind = this.#below(10);
+    const kind = this.#below(12);
     if (kind === 0) this.#observe({ kind: "draining", endpointId: id, isDraining: this.#below(3) === 0 });
     else if (kind === 1) this.#changeMembers();
     else if (kind === 2) this.#observe({ kind: "restarted", endpointId: id });
@@ -252,12 +266,27 @@ export class RandomTraffic {
     else if (kind === 5) this.#tellBatch(id);
     else if (kind === 6) this.#hearOne(this.#anyOther());
     else if (kind === 7) this.#balancer.share(this.#nowMs);
+    else if (kind === 8) this.#reconfigure();
     else {
-      const availability = (["ready", "ready", "ready", "down", "loading", "auth_failed", "unknown"] as const)[
-        this.#below(7)
-      ];
-      if (availability !== undefined) this.#observe({ kind: "availability", endpointId: id, availability });
+      const availability = this.#oneOf([
+        "ready",
+        "ready",
+        "ready",
+        "down",
+        "loading",
+        "auth_failed",
+        "unknown",
+      ] as const);
+      this.#observe({ kind: "availability", endpointId: id, availability });
     }
+  }
+
+  /** Other bounds; seldom everybody who is held is let go. */
+  #reconfigure(): void {
+    if (this.#below(20) === 0) this.#released(this.#balancer.releaseAll("shutting_down", this.#nowMs));
+    const holding = { ...HOLDING, maxRequests: this.#below(4) * 30, maxWaitMs: 1000 + this.#below(30_000) };
+    const ejection = { failures: 1 + this.#below(5), baseMs: 1000 + this.#below(10_000) };
+    this.#released(this.#balancer.reconfigure({ holding, ejection, slowStartMs: this.#below(20_000) }, this.#nowMs));
   }
 
   #observe(observation: Observation): void {
@@ -277,21 +306,18 @@ export class RandomTraffic {
   #changeMembers(): void {
     const away = this.#below(20) === 0 ? IDS.length : this.#below(3);
     const staying = IDS.filter(() => this.#below(IDS.length) >= away);
-    for (const {
-      endpoint: { id },
-    } of this.#balancer.members)
-      if (!staying.includes(id)) this.#oracle.left(id);
-    const endpoints = staying.map((id) =>
-      endpoint({ id, url: `http://${id}/${this.#below(8) === 0 ? 1 : 0}`, weight: this.#below(6) === 0 ? 0 : 1 }),
-    );
+    this.#setEndpoints(staying.map((id) => randomEndpoint(this.#random, id)));
+  }
+
+  #setEndpoints(endpoints: readonly Endpoint[]): void {
+    const staying = new Set(endpoints.map(({ id }) => id));
+    for (const { endpoint } of this.#balancer.members) if (!staying.has(endpoint.id)) this.#oracle.left(endpoint.id);
     this.#released(this.#balancer.setEndpoints(endpoints, this.#nowMs));
   }
 
   #hear(from: string, work: SharedWork | undefined): void {
-    for (const {
-      endpoint: { id },
-    } of this.#balancer.members) {
-      this.#oracle.told(id, from, work?.endpoints[id]?.account);
+    for (const { endpoint } of this.#balancer.members) {
+      this.#oracle.told(endpoint.id, from, work?.endpoints[endpoint.id]?.account);
     }
     this.#released(this.#balancer.adopt(from, work, this.#nowMs));
   }
@@ -304,13 +330,12 @@ export class RandomTraffic {
   }
 
   #check(): void {
-    for (const {
-      endpoint: { id },
-      account,
-    } of this.#balancer.members)
-      this.#oracle.check(id, account);
-    const { heldRequests } = this.#balancer;
+    for (const { endpoint, account } of this.#balancer.members) this.#oracle.check(endpoint.id, account);
+    const { heldRequests, heldBytes, heldByPriority } = this.#balancer;
     if (heldRequests !== this.#held.size) throw new Error(`${heldRequests} are held, not ${this.#held.size}`);
+    const { low, normal, high } = heldByPriority;
+    if (low + normal + high !== heldRequests) throw new Error(`${low}, ${normal} and ${high} are held by priority`);
+    if (heldRequests === 0 && heldBytes !== 0) throw new Error(`${heldBytes} bytes are held of nobody`);
   }
 
   #anyOpen(): OpenRequest | undefined {
@@ -332,12 +357,20 @@ export class RandomTraffic {
     return this.#below(4) === 0 ? new Set(["another"]) : undefined;
   }
 
+  #oneOf<Item>(items: readonly [Item, ...Item[]]): Item {
+    return items[this.#below(items.length)] as Item;
+  }
+
   #below(bound: number): number {
     return Math.floor(this.#random.next() * bound);
   }
 }
 
 const IDS: readonly string[] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+const WELL: readonly Endpoint[] = IDS.map((id) => endpoint({ id }));
+const HOLDING = { maxRequests: 60, maxBytes: 100_000, maxWaitMs: 20_000, promoteAfterMs: 3000 };
+/** The most that a breaker stays open is 300 s by default. */
+const LONGEST_EJECTION_MS = 600_000;
 const OTHERS: readonly string[] = ["balancer 2", "balancer 3"];
 /** Some dozens on each endpoint: enough for full batches and lines in front of them. */
 const MAX_OPEN = 250;

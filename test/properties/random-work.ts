@@ -1,7 +1,45 @@
-import type { AccountShare, CacheEvent, EndpointShare, Prefix, Random, SharedWork } from "../../src/core/index.ts";
+import {
+  type AccountShare,
+  type CacheEvent,
+  type Endpoint,
+  type EndpointShare,
+  endpoint,
+  type Prefix,
+  type Random,
+  type RequestProfile,
+  requestProfile,
+  type SharedWork,
+} from "../../src/core/index.ts";
+
+const PRIORITIES = ["low", "normal", "normal", "high"] as const;
+
+/** Any size and form; one in ten generates nothing. */
+export function randomRequest(random: Random): RequestProfile {
+  const kind = below(random, 10);
+  return requestProfile({
+    promptTokens: below(random, below(random, 50) === 0 ? 60_000 : 4000) + random.next(),
+    expectedOutputTokens: kind === 0 ? 0 : below(random, 400),
+    isStreaming: kind > 3,
+    prefix: kind > 6 ? randomPrefix(random) : undefined,
+    sessionKey: kind % 3 === 0 ? `session ${below(random, 50)}` : undefined,
+    tenant: kind % 2 === 0 ? undefined : `tenant ${below(random, 5)}`,
+    priority: PRIORITIES[below(random, PRIORITIES.length)] ?? "normal",
+    patienceMs: below(random, 5) === 0 ? below(random, 30_000) : undefined,
+  });
+}
+
+/** It may be drained by its weight, or be another server than the one of that id before, or take few requests at a time. */
+export function randomEndpoint(random: Random, id: string): Endpoint {
+  return endpoint({
+    id,
+    url: `http://${id}/${below(random, 8) === 0 ? 1 : 0}`,
+    weight: below(random, 6) === 0 ? 0 : 1,
+    maxRequests: below(random, 4) === 0 ? 1 + below(random, 40) : undefined,
+  });
+}
 
 /** One of twenty conversations, as far as it has come. */
-export function randomPrefix(random: Random): Prefix {
+function randomPrefix(random: Random): Prefix {
   const head = below(random, 20) * 1000;
   return { hashes: Array.from({ length: 1 + below(random, 30) }, (_, depth) => head + depth), tokensPerBlock: 64 };
 }

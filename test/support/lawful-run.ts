@@ -24,6 +24,8 @@ export const IDS: string[] = ["a", "b", "c", "d"];
 
 /** So little that bounds are met all the time. */
 const HOLDING = { maxRequests: 4, maxBytes: 20_000, maxWaitMs: 3000, promoteAfterMs: 500 };
+/** So little that endpoints are out, and cold, all the time. */
+const FAULTS = { ejection: { failures: 2, baseMs: 300, maxMs: 1000, minRequests: 4 }, slowStartMs: 600 };
 
 /** Something that happens to a balancer. */
 export type Event =
@@ -37,6 +39,8 @@ export type Event =
   | { readonly firstToken: number }
   | { readonly progress: number; readonly tokens: number }
   | { readonly finish: number; readonly kind: Outcome["kind"] }
+  /** What its answer says of the endpoint. */
+  | { readonly tell: number; readonly told: "succeeded" | "failed" | "neutral" | "busy" }
   | { readonly leave: number }
   | { readonly pass: number }
   | { readonly wake: true }
@@ -102,6 +106,19 @@ export const anyEvent: fc.Arbitrary<Event> = fc.oneof(
       kind: fc.constantFrom<Outcome["kind"][]>("completed", "failed", "aborted"),
     }),
   },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      tell: fc.nat(),
+      told: fc.constantFrom(
+        "succeeded" as const,
+        "failed" as const,
+        "failed" as const,
+        "neutral" as const,
+        "busy" as const,
+      ),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ leave: fc.nat() }) },
   { weight: 3, arbitrary: fc.record({ pass: fc.nat(400) }) },
   { weight: 2, arbitrary: fc.constant({ wake: true as const }) },
@@ -123,13 +140,17 @@ export class LawfulRun {
   readonly #held = new Set<Ticket>();
   readonly #flying = new Set<Lease>();
   #nowMs = 0;
+  /** When the balancer was last told the time. */
+  #toldMs = 0;
   /** How often each thing became of a request. */
   readonly seen: Record<string, number> = {};
+  readonly #waitsForCapsAlone: boolean;
 
   constructor(ids: readonly string[], maxRequests: number | undefined, setup: Omit<BalancerOptions, "endpoints">) {
     const endpoints = ids.map((id) => endpoint({ id, url: "http://one", maxRequests }));
-    this.#balancer = new Balancer({ ...setup, endpoints, random: seededRandom(1), holding: HOLDING });
+    this.#balancer = new Balancer({ ...setup, ...FAULTS, endpoints, random: seededRandom(1), holding: HOLDING });
     reportBatches(this.#balancer);
+    this.#waitsForCapsAlone = setup.policy === "least_connections";
   }
 
   happen(event: Event): void {
@@ -148,6 +169,9 @@ export class LawfulRun {
     } else if ("finish" in event) {
       const lease = nth(this.#flying, event.finish);
       if (lease !== undefined) this.#finish(lease, event.kind);
+    } else if ("tell" in event) {
+      const lease = nth(this.#flying, event.tell);
+      if (lease !== undefined) this.#tell(lease, event.told);
     } else if ("leave" in event) {
       const ticket = nth(this.#held, event.leave);
       if (ticket === undefined) return;
@@ -173,8 +197,16 @@ export class LawfulRun {
     let heldBytes = 0;
     for (const ticket of this.#held) {
       heldBytes += ticket.bodyBytes;
-      const idle = members.find((member) => member.account.requests === 0 && couldTake(member, ticket));
-      law(idle === undefined, "nobody waits while an idle endpoint could take it");
+      const able = members.filter((member) => member.isFreeAt(this.#toldMs) && couldTake(member, ticket));
+      law(
+        able.every(({ account }) => account.requests > 0),
+        "nobody waits while an idle endpoint could take it",
+      );
+      if (this.#waitsForCapsAlone)
+        law(
+          able.every((member) => this.#isFull(member)),
+          "nobody waits while there is a place",
+        );
     }
     law(heldBytes === toldBytes, "bytes are counted once");
     const priorities = countBy(this.#held, ({ request }) => request.priority);
@@ -213,6 +245,18 @@ export class LawfulRun {
     }
   }
 
+  /** Nobody is spared for being cold: what its share is, only its pool knows. */
+  #isFull({ account, endpoint: { maxRequests = Number.POSITIVE_INFINITY }, slowStart }: Member): boolean {
+    return account.requests >= maxRequests || slowStart.warmthAt(this.#toldMs) < 1;
+  }
+
+  #tell(lease: Lease, told: "succeeded" | "failed" | "neutral" | "busy"): void {
+    const { endpointId } = lease;
+    const observation: Observation =
+      told === "busy" ? { kind: told, endpointId, lease, retryAfterMs: 250 } : { kind: told, endpointId, lease };
+    this.#released(this.#balancer.observe(observation, this.#nowMs));
+  }
+
   /** Time moves to where the balancer wants to be told of it, and is told. */
   #wake(): void {
     const wakeMs = this.#balancer.nextWakeMs(this.#nowMs);
@@ -222,6 +266,7 @@ export class LawfulRun {
     }
     this.#nowMs = Math.max(this.#nowMs, wakeMs);
     const releases = this.#balancer.tick(this.#nowMs);
+    this.#toldMs = this.#nowMs;
     this.#released(releases);
     const nextMs = this.#balancer.nextWakeMs(this.#nowMs) ?? Number.POSITIVE_INFINITY;
     law(releases.length > 0 || nextMs > this.#nowMs, "time that was told is not asked for again");

@@ -40,6 +40,12 @@ export function registerEndpointGauges(registry: Registry, runtime: Runtime, ups
     "Times that failed requests took the endpoint out, failed trials included.",
     ({ breaker }) => breaker.openings,
   );
+  metric(
+    Counter,
+    "evenkeel_endpoint_scrape_failures_total",
+    "Readings of the engine's metrics that failed; they say nothing about its health.",
+    ({ endpoint }, _nowMs, pool) => pool.monitor(endpoint.id).scrapeFailures,
+  );
 }
 
 type Read = (member: Member, nowMs: number, pool: ServedPool) => number | undefined;

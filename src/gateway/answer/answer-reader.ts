@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { isEventStream } from "../headers.ts";
+import { isCoded, isEventStream } from "../headers.ts";
 import type { ReadDialect, Route } from "../routes.ts";
 import { readAnswerUsage } from "./answer-usage.ts";
 import { brokenOffIn } from "./broken-off.ts";
@@ -16,7 +16,7 @@ export interface AnswerReader {
   readonly error: StreamError | undefined;
   /** A stream whose first event with data was that error. */
   readonly beginsWithError: boolean;
-  /** False: a stream that ends now ends without its end mark and without a reason to stop. */
+  /** False: it ended in the middle; of a stream: without its end mark and without a reason to stop. */
   readonly isWhole: boolean;
   /** Whether the balancer may put an event of its own in. */
   readonly isBetweenEvents: boolean;
@@ -32,9 +32,19 @@ export function createAnswerReader(
   dropsUsageEvent: boolean,
 ): AnswerReader {
   const { dialect, generates } = route;
-  const isPlain = headers["content-encoding"] === undefined || headers["content-encoding"] === "identity";
-  if (dialect === "passthrough" || !isPlain || status >= 300) return new OpaqueReader(isEventStream(headers));
-  return isEventStream(headers) ? new StreamReader(dialect, generates, dropsUsageEvent) : new WholeReader(dialect);
+  const isStream = isEventStream(headers);
+  if (dialect === "passthrough" || isCoded(headers) || status >= 300) return new OpaqueReader(isStream);
+  if (isStream) return new StreamReader(dialect, generates, dropsUsageEvent);
+  return new WholeReader(dialect, endsWithConnection(headers) && isJson(headers));
+}
+
+/** Nothing tells the end of the body from a connection that broke (RFC 9112, 6.3). */
+function endsWithConnection(headers: IncomingHttpHeaders): boolean {
+  return headers["content-length"] === undefined && headers["transfer-encoding"] === undefined;
+}
+
+function isJson(headers: IncomingHttpHeaders): boolean {
+  return headers["content-type"]?.startsWith("application/json") === true;
 }
 
 /** An answer that cannot be looked into, or is not worth it: it only passes. */
@@ -105,16 +115,23 @@ class WholeReader implements AnswerReader {
   readonly isStream = false;
   readonly showsTokens = false;
   readonly beginsWithError = false;
-  readonly isWhole = true;
   readonly isBetweenEvents = false;
   readonly #dialect: ReadDialect;
+  /** Nothing but its own last character tells that it is whole. */
+  readonly #endsItself: boolean;
+  #isWhole = true;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #usage: Usage | undefined;
   #error: StreamError | undefined;
 
-  constructor(dialect: ReadDialect) {
+  constructor(dialect: ReadDialect, endsItself: boolean) {
     this.#dialect = dialect;
+    this.#endsItself = endsItself;
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   get usage(): Usage | undefined {
@@ -141,9 +158,13 @@ class WholeReader implements AnswerReader {
     this.#usage = readAnswerUsage(this.#dialect, answer);
     const brokenOff = brokenOffIn(this.#dialect, answer);
     if (brokenOff !== undefined) this.#error = { message: undefined, code: brokenOff };
+    if (this.#endsItself) this.#isWhole = END_OF_JSON.test(answer.toString("latin1", Math.max(0, answer.length - 64)));
     return NOTHING;
   }
 }
+
+/** All these answers are objects or lists. */
+const END_OF_JSON = /[}\]]\s*$/;
 
 const MAX_KEPT_BYTES = 1024 * 1024;
 

@@ -4,7 +4,7 @@ import type { LiveBalancer } from "../../runtime/index.ts";
 import type { AnswerHead, ClientStream } from "../client/client-stream.ts";
 import { errorEvent } from "../client/error-answer.ts";
 import type { ErrorCode } from "../client/errors.ts";
-import { answerHeaders, type HeaderList } from "../headers.ts";
+import { answerHeaders, type HeaderList, isCoded } from "../headers.ts";
 import type { AnswerOutcome } from "../outcome.ts";
 import type { Route } from "../routes.ts";
 import { type AnswerReader, createAnswerReader } from "./answer-reader.ts";
@@ -59,12 +59,12 @@ export class AnswerRelay {
   readonly #lease: Lease;
   readonly #reader: AnswerReader;
   readonly #head: AnswerHead;
+  readonly #isPlainStream: boolean;
   /** What came before it was opened. */
   readonly #kept = new GrowingBuffer();
   #isOpen = false;
-  /** The client was told of a stream, and this is none. */
+  /** The client was told of a plain stream already, and this is none. */
   #isUntellable = false;
-  #isClientBehind = false;
   #lastTokenAtMs: number | undefined;
 
   constructor(source: AnswerSource, status: number, headers: IncomingHttpHeaders) {
@@ -77,6 +77,7 @@ export class AnswerRelay {
     this.#lease = routed.lease;
     this.#reader = createAnswerReader(route, status, headers, asksForUsage);
     const { isStream } = this.#reader;
+    this.#isPlainStream = isStream && status < 300 && !isCoded(headers);
     // Events are removed from a stream, and one put in where it breaks: within a length that would pass for its end.
     const dropsLength = isStream;
     const head = answerHeaders(headers, {
@@ -120,19 +121,19 @@ export class AnswerRelay {
   open(): void {
     if (this.#isOpen) return;
     this.#isOpen = true;
-    this.#isUntellable = this.#client.wasOpenedEarly && !(this.#head.isStream && this.status < 300);
+    this.#isUntellable = this.#client.wasOpenedEarly && !this.#isPlainStream;
     this.#client.begin(this.#head);
     this.#write(this.#kept.take());
   }
 
   /** The client has not taken what it was sent: send no more before it `catchesUp`. */
   get isClientBehind(): boolean {
-    return this.#isClientBehind;
+    return this.#isOpen && this.#client.isBehind;
   }
 
   /** Whether the client is between two events, so that something may be put in. */
   get isBetweenEvents(): boolean {
-    return this.#reader.isStream && this.#reader.isBetweenEvents && !this.#isClientBehind;
+    return this.#reader.isStream && this.#reader.isBetweenEvents && !this.isClientBehind;
   }
 
   /** A stream whose tokens are seen as they come. */
@@ -174,10 +175,7 @@ export class AnswerRelay {
 
   /** Calls `resume` once the client has taken everything. */
   catchesUp(resume: () => void): void {
-    this.#client.onDrain(() => {
-      this.#isClientBehind = false;
-      resume();
-    });
+    this.#client.onDrain(resume);
   }
 
   /** The endpoint's body is over. `outcome` says what it was, `close` tells the client. */
@@ -201,7 +199,7 @@ export class AnswerRelay {
   close(): void {
     this.open();
     if (!this.#isUntellable) this.#client.end();
-    else this.#breakWith("upstream_error", `The endpoint answered with ${this.status} and no stream.`);
+    else this.#breakWith("upstream_error", `The endpoint answered with ${this.status} and no plain stream.`);
   }
 
   /** No more will come: breaks the answer where it is, so that it cannot pass for a whole one. */
@@ -217,8 +215,8 @@ export class AnswerRelay {
 
   #write(bytes: Buffer): void {
     if (this.#isUntellable) return;
-    if (!this.#isOpen) this.#kept.append(bytes, 0, bytes.length);
-    else if (!this.#client.write(bytes)) this.#isClientBehind = true;
+    if (this.#isOpen) this.#client.write(bytes);
+    else this.#kept.append(bytes, 0, bytes.length);
   }
 
   #countTokens(tokens: number, nowMs: number): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 
 /** The head of an endpoint's answer. */
 export interface AnswerHead {
@@ -87,24 +88,26 @@ export class ClientStream {
     if (chunkedEncoding && socket !== null) this.#chunkSocket = socket;
   }
 
-  /** False: the client is behind; `onDrain` tells when it has caught up. */
-  write(bytes: Buffer): boolean {
-    if (bytes.length === 0) return true;
+  /** The client has not taken what it was sent: write no more before `onDrain` tells that it has caught up. */
+  get isBehind(): boolean {
+    return (this.#chunkSocket ?? this.#response).writableNeedDrain;
+  }
+
+  write(bytes: Buffer): void {
+    if (bytes.length === 0) return;
     this.#writes++;
     if (this.#head !== undefined) {
       const { bodyBytes } = this.#head;
       this.#commit();
-      if (bodyBytes === bytes.length && bytes.length <= MAX_FRAMED_BYTES) return this.#writeWhole(bytes);
+      if (bodyBytes === bytes.length && bytes.length <= MAX_FRAMED_BYTES) {
+        // The whole body. As text of the same bytes Node sends it in one piece with its head; as bytes, in two.
+        this.#response.end(bytes.toString("latin1"), "latin1");
+        return;
+      }
     }
-    if (this.#chunkSocket === undefined || bytes.length > MAX_FRAMED_BYTES) return this.#response.write(bytes);
     // Node would write size, bytes and line end as three pieces; one piece costs a fifth less CPU an event.
-    return this.#chunkSocket.write(chunkOf(bytes));
-  }
-
-  /** A whole body with its head. As text of the same bytes Node sends both in one piece; as bytes, in two. */
-  #writeWhole(bytes: Buffer): true {
-    this.#response.end(bytes.toString("latin1"), "latin1");
-    return true;
+    if (this.#chunkSocket === undefined || bytes.length > MAX_FRAMED_BYTES) this.#response.write(bytes);
+    else this.#chunkSocket.write(chunkOf(bytes));
   }
 
   onDrain(resume: () => void): void {
@@ -181,7 +184,8 @@ export class ClientStream {
 
   #cut(): void {
     const { socket } = this.#response;
-    if (!this.#isHttp10 || socket === null) {
+    // TLS tells an end that was meant from one that was not by itself.
+    if (!this.#isHttp10 || socket === null || socket instanceof TLSSocket) {
       this.#response.destroy();
       return;
     }

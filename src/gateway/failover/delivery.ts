@@ -1,12 +1,4 @@
-import {
-  type Decision,
-  type Member,
-  type Refused,
-  type RequestProfile,
-  type Routed,
-  type Ticket,
-  takesTraffic,
-} from "../../core/index.ts";
+import type { Decision, Refused, RequestProfile, Routed, Ticket } from "../../core/index.ts";
 import type { ModelTarget, TicketHolder } from "../../runtime/index.ts";
 import { publishDecision } from "../admin/decision-channel.ts";
 import type { HedgeResult } from "../admin/failover-metrics.ts";
@@ -16,7 +8,6 @@ import type { AttemptHost, AttemptRequest, FailedAttempt } from "../attempt-term
 import type { GatewayParts } from "../gateway-parts.ts";
 import { ATTEMPT_HEADER } from "../headers.ts";
 import { Hold } from "../hold.ts";
-import { PASSTHROUGH } from "../routes.ts";
 import { Deadline } from "../watchdog.ts";
 import { type DeliveryEnd, REFUSALS, refused } from "./delivery-end.ts";
 import type { Failure } from "./failure.ts";
@@ -40,8 +31,6 @@ export class Delivery implements TicketHolder, RaceHost {
   #total: Deadline | undefined;
   /** It came from a balancer that sends it elsewhere itself if it fails here. */
   readonly #isNested: boolean;
-  /** Doing it twice is the same as once. */
-  readonly #isRepeatable: boolean;
   #isClientGone = false;
   #isOverTime = false;
   /** Undefined: it is not held at the balancer. */
@@ -62,13 +51,12 @@ export class Delivery implements TicketHolder, RaceHost {
     this.#parts = parts;
     this.#prepared = prepared;
     this.#isNested = request.headers[ATTEMPT_HEADER] !== undefined;
-    this.#isRepeatable = request.route !== PASSTHROUGH || REPEATABLE_METHODS.has(request.method);
     this.#retries = new Retries({
       limits: runtime.config.failover,
       budget: budgets.of(target.pool).retries,
       patienceEndsAtMs: arrivedAtMs + (profile.patienceMs ?? Number.POSITIVE_INFINITY),
       isNested: this.#isNested,
-      isRepeatable: this.#isRepeatable,
+      isRepeatable: request.isRepeatable,
     });
   }
 
@@ -242,19 +230,19 @@ export class Delivery implements TicketHolder, RaceHost {
   #runRace(routed: Routed): Promise<RaceEnd> {
     const { runtime, watchdog } = this.#parts;
     const timing = { hedgeAfterMs: this.#hedgeAfterMs, clock: runtime.clock, watchdog };
-    return new Promise((resolve) => {
-      const race = new Race(this, timing, (end) => {
+    return new Promise((resolve, reject) => {
+      const ended = (end: RaceEnd): void => {
         this.#race = undefined;
         resolve(end);
-      });
-      this.#race = race;
-      race.start(routed);
+      };
+      this.#race = new Race(this, timing, { ended, broke: reject });
+      this.#race.start(routed);
     });
   }
 
   /** Undefined: the request is not to be at two endpoints at a time. */
   get #hedgeAfterMs(): number | undefined {
-    if (this.#wasHedged || this.#isNested || !this.#isRepeatable) return undefined;
+    if (this.#wasHedged || this.#isNested || !this.#prepared.request.isRepeatable) return undefined;
     return this.#parts.runtime.config.hedging?.afterMs;
   }
 
@@ -268,7 +256,7 @@ export class Delivery implements TicketHolder, RaceHost {
   /** Whether there is an endpoint that was not tried and may take the request, at once or later. */
   get #hasOther(): boolean {
     const { target, profile } = this.#prepared;
-    return target.pool.balancer.members.some((member) => mayTake(member, profile.model, this.#tried));
+    return target.pool.balancer.hasOther(profile, this.#tried);
   }
 
   #timeOut(): void {
@@ -313,19 +301,6 @@ export class Delivery implements TicketHolder, RaceHost {
     return refused("upstream_error", { cause });
   }
 }
-
-/** Whether an endpoint is one that a request may yet be sent to, however busy it is. */
-function mayTake(
-  { endpoint, models, availability, isDraining }: Member,
-  model: string,
-  tried: readonly string[],
-): boolean {
-  if (tried.includes(endpoint.id) || endpoint.weight === 0 || isDraining || !takesTraffic(availability)) return false;
-  return model === "" || models === undefined || models.has(model);
-}
-
-/** Of the methods of `passthrough` paths, of which nothing else is known (RFC 9110, 9.2.2). */
-const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
 /** What a release makes of a hold. */
 const RESULTS = { routed: "sent", refused: "refused" } as const;

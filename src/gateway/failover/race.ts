@@ -34,6 +34,12 @@ export interface RaceTiming {
   readonly watchdog: Watchdog;
 }
 
+/** Whom the end of a race is told, once: its result, or that the balancer failed while it ran. */
+export interface RaceFinish {
+  ended(end: RaceEnd): void;
+  broke(error: unknown): void;
+}
+
 /**
  * One attempt of a request or, hedged, two of them at the same time. The first one to show a first byte has the client,
  * and the other one is over in the same moment. What fails before that leaves the field to the other; only the last to
@@ -42,7 +48,7 @@ export interface RaceTiming {
 export class Race implements AttemptHost {
   readonly #host: RaceHost;
   readonly #timing: RaceTiming;
-  readonly #settle: (end: RaceEnd) => void;
+  readonly #finish: RaceFinish;
   /** Two at most. */
   #running: readonly Attempt[] = [];
   /** Undefined: there is to be no second one. */
@@ -51,10 +57,10 @@ export class Race implements AttemptHost {
   /** The request will go to another endpoint: an answer that came is kept from the client for that. */
   #isMoving = false;
 
-  constructor(host: RaceHost, timing: RaceTiming, settle: (end: RaceEnd) => void) {
+  constructor(host: RaceHost, timing: RaceTiming, finish: RaceFinish) {
     this.#host = host;
     this.#timing = timing;
-    this.#settle = settle;
+    this.#finish = finish;
     if (timing.hedgeAfterMs !== undefined) this.#hedge = new Deadline(timing.watchdog, () => this.#runSecond());
   }
 
@@ -102,8 +108,8 @@ export class Race implements AttemptHost {
     if (end.kind === "failed") this.#host.attemptFailed(attempt, end);
     if (this.#running.length > 0) return;
     this.#hedge?.lift();
-    if (end.kind !== "failed") this.#settle(end);
-    else this.#settle({ kind: "failed", mayRetry: this.#isMoving || this.#host.mayRetry(end.failure) });
+    if (end.kind !== "failed") this.#finish.ended(end);
+    else this.#finish.ended({ kind: "failed", mayRetry: this.#isMoving || this.#host.mayRetry(end.failure) });
   }
 
   #create(routed: Routed): Attempt {
@@ -113,10 +119,15 @@ export class Race implements AttemptHost {
   }
 
   #runSecond(): void {
-    const routed = this.#host.findSecond();
-    if (routed === undefined) return;
-    this.#second = this.#create(routed);
-    this.#second.start();
+    try {
+      const routed = this.#host.findSecond();
+      if (routed === undefined) return;
+      this.#second = this.#create(routed);
+      this.#second.start();
+    } catch (error) {
+      // It runs by a timer: nobody else is there to hear of it.
+      this.#finish.broke(error);
+    }
   }
 
   #endAll(end: (attempt: Attempt) => void): void {

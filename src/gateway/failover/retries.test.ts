@@ -4,7 +4,14 @@ import type { Failure } from "./failure.ts";
 import { Retries, type RetryBounds, type RetryDenial } from "./retries.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
-const LIMITS: FailoverConfig = { attempts: 3, resends: 1, budgetRatio: 0, minRetriesPerSecond: 1, guardMs: 1_000 };
+const LIMITS: FailoverConfig = {
+  attempts: 3,
+  resends: 1,
+  slowResends: 1,
+  budgetRatio: 0,
+  minRetriesPerSecond: 1,
+  guardMs: 1_000,
+};
 
 function retries(bounds: Partial<RetryBounds> = {}, limits: Partial<FailoverConfig> = {}): Retries {
   return new Retries({
@@ -32,11 +39,11 @@ describe("the retries of a request", () => {
     { failures: ["busy", "failed", "busy"], answers: [undefined, undefined, "attempts"] },
     { failures: ["lost", "lost"], answers: [undefined, "resends"] },
     { failures: ["slow", "slow"], answers: [undefined, "resends"] },
-    { failures: ["slow", "lost"], answers: [undefined, "resends"] },
+    { failures: ["slow", "lost"], answers: [undefined, undefined] },
     { failures: ["lost", "unconnected", "busy"], answers: [undefined, undefined, "attempts"] },
     { failures: ["lost", "busy"], answers: [undefined, undefined] },
     { failures: ["lost"], limits: { resends: 0 }, answers: ["resends"] },
-    { failures: ["slow"], limits: { resends: 0 }, answers: ["resends"] },
+    { failures: ["slow"], limits: { slowResends: 0 }, answers: ["resends"] },
     { failures: ["unconnected", "busy"], limits: { resends: 0 }, answers: [undefined, undefined] },
     { failures: ["busy"], limits: { attempts: 1 }, answers: ["attempts"] },
   ])("after $failures under $limits are answered $answers", ({ failures, limits = {}, answers }) => {
@@ -67,7 +74,7 @@ describe("the retries of a request", () => {
   it("takes nothing from the budget for a retry that is denied for another reason", () => {
     const budget = new RetryBudget();
     askAfter(retries({ budget }, { attempts: 1 }), ["busy"]);
-    askAfter(retries({ budget }, { resends: 0 }), ["slow"]);
+    askAfter(retries({ budget }, { slowResends: 0 }), ["slow"]);
     expect(budget.covers({ ratio: 0, minPerSecond: 0.1 }, 0)).toBe(true);
   });
 
@@ -105,7 +112,7 @@ describe("the retries of a request", () => {
     const request = retries();
     request.begin(0);
     request.begin(0);
-    request.failed("slow");
+    request.failed("lost");
     request.failed("lost");
     expect(request.ask("lost", 0)).toBe("resends");
   });

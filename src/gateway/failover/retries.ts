@@ -32,8 +32,10 @@ export interface RetryBounds {
 export class Retries {
   readonly #bounds: RetryBounds;
   #begun = 0;
-  /** Endpoints that had the request and gave no answer. */
+  /** Endpoints that had the request and lost it. */
   #losses = 0;
+  /** Endpoints that had it for too long. */
+  #waits = 0;
 
   constructor(bounds: RetryBounds) {
     this.#bounds = bounds;
@@ -52,7 +54,8 @@ export class Retries {
 
   /** An attempt ended so. */
   failed(failure: Failure): void {
-    if (failure === "lost" || failure === "slow") this.#losses++;
+    if (failure === "lost") this.#losses++;
+    if (failure === "slow") this.#waits++;
   }
 
   /** Whether there may be another attempt at all, for whatever reason. */
@@ -75,7 +78,8 @@ export class Retries {
     if (isNested) return "nested";
     // Who is busy has not begun on it.
     if (!isRepeatable && failure !== "busy") return "unrepeatable";
-    if ((failure === "lost" || failure === "slow") && this.#losses > limits.resends) return "resends";
+    if (failure === "lost" && this.#losses > limits.resends) return "resends";
+    if (failure === "slow" && this.#waits > limits.slowResends) return "resends";
     const share = { ratio: limits.budgetRatio, minPerSecond: limits.minRetriesPerSecond };
     if (failure !== "lost" && !budget.covers(share, nowMs)) return "budget";
     budget.withdraw(nowMs);

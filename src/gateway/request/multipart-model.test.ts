@@ -38,8 +38,42 @@ describe("findMultipartModel", () => {
     expect(modelIn(body)).toBeUndefined();
   });
 
+  const MODEL = field('name="model"', "m");
+
+  it.each([
+    ["two of them", MODEL + MODEL],
+    ["another that is named in the extended form", MODEL + field("name*=utf-8''model", "x")],
+    ["another that is named twice", MODEL + field('name="a"; name="model"', "x")],
+    ["another with a space behind its name", MODEL + field('name ="model"', "x")],
+    ["another with an escape in its name", MODEL + field('name="mo\\del"', "x")],
+    ["another in a folded line", MODEL + field('\r\n name="model"', "x")],
+    ["another with two dispositions", MODEL + field('name="a"\r\nContent-Disposition: form-data; name="model"', "x")],
+    ["another of another kind", MODEL + field('name="model"', "x").replace("form-data", "attachment")],
+    ["another behind an open quote", MODEL + field('name="a"; filename="x; name="model"', "x")],
+    ["another whose head is very long", MODEL + field(`name="a"; x="${"a".repeat(9_000)}"`, "x")],
+    ["a part without a disposition", `${MODEL}--b1\r\nX: y\r\n\r\nx\r\n`],
+    ["more behind the boundary", `${MODEL}--b1x\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n`],
+    ["more parts than forms have", MODEL + field('name="a"', "x").repeat(200)],
+  ])("does not say which of them it is with %s", (_what, parts) => {
+    expect(modelIn(`${parts}--b1--`)).toBeUndefined();
+  });
+
+  it.each([
+    ['name="file"; filename="my model.wav"'],
+    ['name="file"; filename="a; name=b"'],
+    ["name=file; filename=x.wav; filename*=utf-8''x.wav"],
+    ['name="file"; filename=""'],
+    ['name="timestamp_granularities[]"'],
+  ])("is not put off by a part with %s", (disposition) => {
+    expect(modelIn(`${field(disposition, "x")}${MODEL}--b1--`)).toBe("m");
+  });
+
   it.each([
     ['multipart/form-data; boundary="b1"', "m"],
+    ['multipart/form-data; x="; boundary=b1"; boundary=b2', undefined],
+    ["multipart/form-data; boundary=b1; boundary=b2", undefined],
+    ["multipart/form-data; boundary=b1; boundary*=b2", undefined],
+    ["multipart/form-data; boundary=b1; boundary*0=b2", undefined],
     ["Multipart/Form-Data; charset=utf-8; BOUNDARY=b1; x=y", "m"],
     ["multipart/form-data", undefined],
     ["multipart/form-data; boundary=", undefined],
