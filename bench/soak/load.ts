@@ -27,24 +27,29 @@ export class SteadyLoad {
   readonly #idle: TextClient[] = [];
   readonly #underWay = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
-  #dueMs = performance.now();
+  #dueMs = 0;
   #sent = 0;
 
   constructor(plan: SteadyLoadPlan) {
     this.#plan = plan;
     this.#random = seededRandom(plan.seed);
-    this.#next();
+    this.resume();
   }
 
   get sent(): number {
     return this.#sent;
   }
 
-  /** Sends no more and waits for what is under way. */
-  async stop(): Promise<void> {
+  /** Sends no more until `resume`; resolves when nothing is under way and all connections are closed. */
+  async pause(): Promise<void> {
     clearTimeout(this.#timer);
     await Promise.all(this.#underWay);
-    for (const client of this.#idle) client.close();
+    for (const client of this.#idle.splice(0)) client.close();
+  }
+
+  resume(): void {
+    this.#dueMs = performance.now();
+    this.#next();
   }
 
   #next(): void {

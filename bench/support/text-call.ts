@@ -16,7 +16,7 @@ export interface Question {
 
 /** What a client did while it was asking. */
 export interface Manner {
-  /** Leaves after so long, at whatever the request is; undefined: stays. */
+  /** Leaves so long after the whole request was sent, at whatever it is; undefined: stays. */
   readonly leavesAfterMs?: number | undefined;
   /** Leaves with the event after so many of the stream. */
   readonly leavesAfterEvents?: number | undefined;
@@ -126,11 +126,16 @@ class Asking {
     });
     this.#stop = () => sent.destroy();
     this.#timers.push(setTimeout(() => this.#end("hung", "no end"), PATIENCE_MS));
-    const { leavesAfterMs } = this.#manner;
-    if (leavesAfterMs !== undefined) this.#timers.push(setTimeout(() => this.#end("left", ""), leavesAfterMs));
+    sent.on("finish", () => this.#sent());
     sent.on("error", (error) => this.#broke(error));
     sent.on("response", (response) => this.#begin(response));
     sent.end(text);
+  }
+
+  /** The request is on its way: who left before could not say whether it ever arrived. */
+  #sent(): void {
+    const { leavesAfterMs } = this.#manner;
+    if (leavesAfterMs !== undefined) this.#timers.push(setTimeout(() => this.#end("left", ""), leavesAfterMs));
   }
 
   #begin(response: IncomingMessage): void {

@@ -260,7 +260,7 @@ describe("evenkeel explain", () => {
         JSON.stringify({
           pool: "default",
           model: "m",
-          profile: { promptTokens: 12, expectedOutputTokens: 200.4, isStreaming: true },
+          profile: { promptTokens: 12, expectedOutputTokens: 200.4, isStreaming: true, priority: "normal" },
           policy: "least_delay",
           reason: "least delay to it and to the others",
           chosen: "a:1",

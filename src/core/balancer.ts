@@ -280,8 +280,8 @@ export class Balancer {
 
   /**
    * When `tick` is due because time alone releases a held request: a prefill whose end is not seen is believed to be
-   * done, this balancer's own or what others told, an endpoint that was ejected or busy takes requests again, or somebody
-   * has waited too long or long enough to be more urgent. Undefined: nobody is held, or time alone does nothing to it.
+   * done, this balancer's own or what others told, an endpoint that was ejected, busy or cold takes requests again, or
+   * somebody has waited too long or long enough to be more urgent. Undefined: nobody is held, or time alone does nothing to it.
    */
   nextWakeMs(nowMs: number): number | undefined {
     if (this.#holding.size === 0) return undefined;
@@ -306,7 +306,7 @@ export class Balancer {
     if (this.#holding.size === 0) return NO_RELEASES;
     return [
       ...members.flatMap(({ endpoint }) => this.#binder.reassign(endpoint.id, nowMs)),
-      ...this.#binder.reassignFirst(nowMs),
+      ...this.#binder.serveAny(nowMs),
       ...members.flatMap((member) => this.#binder.moved(member, nowMs)),
     ];
   }

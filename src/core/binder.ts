@@ -76,9 +76,7 @@ export class Binder {
     if (!wasFirst) return NO_RELEASES;
     const member = endpointId === undefined ? undefined : this.#pool.member(endpointId);
     if (member !== undefined) return this.moved(member, nowMs);
-    const releases: Release[] = [];
-    this.#serveAny(() => true, releases, nowMs);
-    return releases;
+    return this.serveAny(nowMs);
   }
 
   /** Something moved at `member`: whoever it can begin on by that is released. */
@@ -86,7 +84,7 @@ export class Binder {
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases: Release[] = [];
     this.#serve(member, releases, nowMs);
-    if (member.isUsable) this.#serveAny(this.#takenBy(member, nowMs), releases, nowMs);
+    if (member.isUsable) this.#serveFirst(this.#takenBy(member, nowMs), releases, nowMs);
     if (member.account.requests === 0) this.#occupy(member, releases, nowMs);
     return releases;
   }
@@ -101,12 +99,13 @@ export class Binder {
     if (this.#holding.size === 0) return NO_RELEASES;
     const releases = [...this.#refuseAll(this.#holding.pass(nowMs), "queue_timeout", nowMs)];
     for (const member of this.#pool.members) {
+      const { first } = member.held;
       if (begun.has(member) || member.returnsAtMs(sinceMs) <= nowMs) releases.push(...this.moved(member, nowMs));
-      else if (member.held.first !== undefined) this.#serve(member, releases, nowMs);
+      else if (first !== undefined && this.#canBegin(first, member, nowMs)) this.#serve(member, releases, nowMs);
       // Time makes no endpoint the last resort: that comes by events.
       if (member.account.requests === 0 && member.isFreeAt(nowMs)) this.#occupy(member, releases, nowMs);
     }
-    this.#serveAny(() => true, releases, nowMs);
+    this.#serveAll(releases, nowMs);
     return releases;
   }
 
@@ -119,18 +118,10 @@ export class Binder {
     return releases;
   }
 
-  /** As `reassign`, of those held for any; of those alike in where they may go, who comes after one that waits on waits too. */
-  reassignFirst(nowMs: number): readonly Release[] {
-    const line = this.#holding.line(undefined);
-    if (line.first === undefined) return NO_RELEASES;
+  /** As `reassign`, of those held for any, where their places stay as they are. */
+  serveAny(nowMs: number): readonly Release[] {
     const releases: Release[] = [];
-    const waiting = new Set<string>();
-    for (const ticket of line.tickets()) {
-      const scope = scopeOf(ticket);
-      if (waiting.has(scope)) continue;
-      this.#rebind(ticket, releases, nowMs);
-      if (ticket.place !== undefined && ticket.place.endpointId === undefined) waiting.add(scope);
-    }
+    this.#serveAll(releases, nowMs);
     return releases;
   }
 
@@ -177,16 +168,28 @@ export class Binder {
     return guest;
   }
 
-  /** Of those held for any endpoint and asked for, the first goes as long as it finds room. */
-  #serveAny(isAskedFor: (ticket: Ticket) => boolean, releases: Release[], nowMs: number): void {
+  /**
+   * Of those held for any endpoint, all who find room go. Of those alike in where they may go, whoever is behind one
+   * that waits on waits too.
+   */
+  #serveAll(releases: Release[], nowMs: number): void {
+    const waiting = new Set<string>();
+    const isAskedFor = (ticket: Ticket): boolean => !waiting.has(scopeOf(ticket));
+    let first = this.#serveFirst(isAskedFor, releases, nowMs);
+    for (; first !== undefined; first = this.#serveFirst(isAskedFor, releases, nowMs)) waiting.add(scopeOf(first));
+  }
+
+  /** Of those held for any endpoint and asked for, the first goes as long as it finds room. Returns the one that does not. */
+  #serveFirst(isAskedFor: (ticket: Ticket) => boolean, releases: Release[], nowMs: number): Ticket | undefined {
     const line = this.#holding.line(undefined);
     for (let first = line.firstOf(isAskedFor); first !== undefined; first = line.firstOf(isAskedFor)) {
       const weighed = this.#weigh(first, nowMs);
       const place = this.#placeToWait(first, weighed, nowMs);
       if (place === undefined) this.#release(first, this.#fitting(first, weighed), releases, nowMs);
-      else if (place.endpointId === undefined) return;
+      else if (place.endpointId === undefined) return first;
       else this.#holding.put(first, place);
     }
+    return undefined;
   }
 
   /** `member` has nothing to do: until it has, whoever it could take goes to its best endpoint at once. */

@@ -74,7 +74,10 @@ export class Member implements Candidate {
     return this.isUsable && nowMs >= this.busyUntilMs && this.breaker.admits(nowMs);
   }
 
-  /** When the passing of time alone next lets requests go there that could not: it was busy, ejected or cold. Infinity: never. */
+  /**
+   * When the passing of time alone next lets requests go there that could not, since it was busy, ejected or cold;
+   * infinity: never.
+   */
   returnsAtMs(nowMs: number): number {
     let atMs = Number.POSITIVE_INFINITY;
     for (const endMs of [this.busyUntilMs, this.breaker.admitsAtMs, this.slowStart.warmAtMs]) {
@@ -110,9 +113,9 @@ export class Member implements Candidate {
   }
 
   /** Takes on the rules that all have in common. */
-  configure({ ejection, slowStartMs }: PoolKnowledge): void {
+  configure({ ejection, slowStartMs }: PoolKnowledge, nowMs: number): void {
     this.breaker.configure(ejection);
-    this.slowStart.configure(slowStartMs);
+    this.slowStart.configure(slowStartMs, nowMs);
   }
 
   /** A request was answered well. True: it may take requests again by that. */

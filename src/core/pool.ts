@@ -62,7 +62,8 @@ export class Pool {
     for (const endpoint of endpoints) checkNumbers(endpoint);
     for (const [id, { account }] of this.#leaving) if (account.requests === 0) this.#leaving.delete(id);
     const members = new Map<string, Member>();
-    for (const endpoint of endpoints) members.set(endpoint.id, this.#keep(endpoint) ?? this.#add(endpoint, nowMs));
+    for (const endpoint of endpoints)
+      members.set(endpoint.id, this.#keep(endpoint, nowMs) ?? this.#add(endpoint, nowMs));
     for (const [id, member] of this.#members) {
       if (members.get(id) !== member) member.speed.leave();
       if (members.has(id)) continue;
@@ -83,7 +84,7 @@ export class Pool {
     const ejection = ejectionOptions(options.ejection, this.#shared.ejection);
     const slowStartMs = options.slowStartMs ?? this.#shared.slowStartMs;
     this.#shared = { ...this.#shared, ejection, slowStartMs };
-    for (const member of this.#ordered) member.configure(this.#shared);
+    for (const member of this.#ordered) member.configure(this.#shared, nowMs);
     this.#ejections.configure(ejection.maxRatio);
     this.#ejections.review(this.#ordered, nowMs);
   }
@@ -141,8 +142,9 @@ export class Pool {
 
   /** Who could take one of those that are held can mostly take the next one as well. */
   #isAnyAble(request: RequestProfile, tried: readonly string[], nowMs: number): boolean {
-    const isAble = (member: Member) => exclusionOf(member, request, tried, nowMs) === undefined;
-    if (this.#lastAble === undefined || !isAble(this.#lastAble)) this.#lastAble = this.#ordered.find(isAble);
+    const last = this.#lastAble;
+    if (last !== undefined && exclusionOf(last, request, tried, nowMs) === undefined) return true;
+    this.#lastAble = this.#ordered.find((member) => exclusionOf(member, request, tried, nowMs) === undefined);
     return this.#lastAble !== undefined;
   }
 
@@ -165,8 +167,8 @@ export class Pool {
     return last;
   }
 
-  #keep(endpoint: Endpoint): Member | undefined {
-    const kept = this.#members.get(endpoint.id) ?? this.#revive(endpoint);
+  #keep(endpoint: Endpoint, nowMs: number): Member | undefined {
+    const kept = this.#members.get(endpoint.id) ?? this.#revive(endpoint, nowMs);
     if (kept?.endpoint.url !== endpoint.url) return undefined;
     kept.endpoint = endpoint;
     kept.speed.configure(endpoint.tokensPerSecond);
@@ -178,7 +180,7 @@ export class Pool {
    * One that left and is not done yet comes back as what it was, with its work and what was learned of it; not with what
    * was in its cache, since nobody saw what became of that.
    */
-  #revive({ id, url }: Endpoint): Member | undefined {
+  #revive({ id, url }: Endpoint, nowMs: number): Member | undefined {
     const member = this.#leaving.get(id);
     this.#leaving.delete(id);
     if (member?.endpoint.url !== url) return undefined;
@@ -187,7 +189,7 @@ export class Pool {
     member.held = this.#holding.line(id);
     member.mirror.clear();
     member.isDraining = false;
-    member.configure(this.#shared);
+    member.configure(this.#shared, nowMs);
     member.speed.rejoin();
     return member;
   }

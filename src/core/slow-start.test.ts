@@ -40,8 +40,12 @@ describe("warmth", () => {
 
   it("takes as long as was said last", () => {
     const { slowStart } = warming(0);
-    slowStart.configure(3_000);
+    slowStart.configure(3_000, 1_000);
     expect(slowStart.warmthAt(1_500)).toBeCloseTo(0.55, 10);
+    slowStart.configure(300_000, 3_000);
+    expect(slowStart.warmthAt(3_000)).toBe(1);
+    slowStart.begin(4_000);
+    expect(slowStart.warmthAt(154_000)).toBeCloseTo(0.55, 10);
   });
 });
 

@@ -13,10 +13,10 @@ export class SlowStart {
     this.#durationMs = durationMs ?? 0;
   }
 
-  /** Takes this long from now on; one that has begun goes on. */
-  configure(durationMs: number | undefined): void {
+  /** Takes this long from now on; one that has begun goes on at that pace, and what is warm stays so. */
+  configure(durationMs: number | undefined, nowMs: number): void {
     this.#durationMs = durationMs ?? 0;
-    this.#warmAtMs = this.#sinceMs + this.#durationMs;
+    if (nowMs < this.#warmAtMs) this.#warmAtMs = this.#sinceMs + this.#durationMs;
   }
 
   /** The endpoint is cold: it is new, or it was out. */

@@ -11,6 +11,7 @@ import { errorBody, errorEvent } from "./client/error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import { Heartbeat } from "./client/heartbeat.ts";
 import { Delivery, type PreparedRequest } from "./failover/delivery.ts";
+import type { DeliveryEnd } from "./failover/delivery-end.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { earlyHead, type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./headers.ts";
 import type { RequestOutcome } from "./outcome.ts";
@@ -91,9 +92,18 @@ export class Exchange implements ClientWatcher {
     const delivery = new Delivery(this.#parts, prepared);
     this.#delivery = delivery;
     const heartbeat = this.#heartbeatOf(prepared.profile, delivery);
-    const end = await delivery.run().finally(() => heartbeat?.stop());
+    try {
+      this.#close(await delivery.run());
+    } finally {
+      heartbeat?.stop();
+    }
+  }
+
+  #close(end: DeliveryEnd): undefined {
+    const { idleMs } = this.#parts.runtime.config.timeouts;
     switch (end.kind) {
       case "answered":
+        if (idleMs !== undefined) this.#client.dropIfStalled(idleMs);
         return this.#end(end.outcome, end.tokens);
       case "client_closed":
         return this.#end("client_closed", end.tokens);

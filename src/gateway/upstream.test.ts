@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { DONE_EVENT, type FakeUpstream, headThenHold, ok, startFake } from "../../test/support/fake-upstream.ts";
 import { testEndpoint } from "../../test/support/test-config.ts";
 import { until } from "../../test/support/until.ts";
@@ -36,8 +36,8 @@ class Watched implements Dispatcher.DispatchHandler {
   }
 }
 
-function upstreamOf({ url }: FakeUpstream): Upstream {
-  const upstream = new Upstream(testEndpoint("e1", url), surroundings);
+function upstreamOf({ url }: FakeUpstream, clock = surroundings.clock): Upstream {
+  const upstream = new Upstream(testEndpoint("e1", url), { ...surroundings, clock });
   onTestFinished(() => upstream.close());
   return upstream;
 }
@@ -57,10 +57,6 @@ async function send(upstream: Upstream): Promise<Watched> {
   await until(() => handler.isOver);
   return handler;
 }
-
-afterEach(() => {
-  vi.useRealTimers();
-});
 
 describe("Upstream", () => {
   it("uses a connection again, and says so", async () => {
@@ -87,16 +83,19 @@ describe("Upstream", () => {
 
   it("gives up a connection that has been used for long, but not what it carries", async () => {
     const fake = await startFake(headThenHold);
-    const upstream = upstreamOf(fake);
-    vi.useFakeTimers({ toFake: ["Date"] });
+    let nowMs = 0;
+    const upstream = upstreamOf(fake, { nowMs: () => nowMs });
     const stream = start(upstream);
     const call = await fake.call(0);
     fake.behave(ok());
     await send(upstream);
     expect(upstream.openConnections).toBe(2);
-    vi.setSystemTime(Date.now() + 301_000);
+    nowMs = 299_000;
     await send(upstream);
-    expect(fake.calls[2]?.socket).not.toBe(fake.calls[1]?.socket);
+    expect(fake.calls[2]?.socket).toBe(fake.calls[1]?.socket);
+    nowMs = 300_000;
+    await send(upstream);
+    expect(fake.calls[3]?.socket).not.toBe(fake.calls[1]?.socket);
     call.response.end(DONE_EVENT);
     await until(() => stream.isWhole);
     await until(() => upstream.openConnections === 1);

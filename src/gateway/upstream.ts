@@ -27,14 +27,14 @@ export interface UpstreamSurroundings {
 }
 
 /**
- * After this a connection is not used again: what stands behind an address, such as a cluster's load balancer, may have
- * another place for it by now.
+ * After this connections are not used again: what stands behind an address, such as a cluster's load balancer, may have
+ * another place for them by now.
  */
 const MAX_CONNECTION_AGE_MS = 300_000;
 
 /**
- * Connections to one endpoint. Other settings, or another address of its name, make new ones; those of before carry
- * what they carry to its end.
+ * Connections to one endpoint. Other settings, another address of its name, or their age make new ones; those of before
+ * carry what they carry to its end.
  */
 export class Upstream {
   /** The endpoint refused a `stream_options` that the balancer had added: it is not added again. */
@@ -44,6 +44,7 @@ export class Upstream {
   /** Undefined: its host is an address itself. */
   #addresses: HostAddresses | undefined;
   #connections: Connections;
+  #replaceAtMs: number;
   /** With what they had to end; gone when they have. */
   readonly #retired = new Set<Connections>();
   #opened = 0;
@@ -54,6 +55,7 @@ export class Upstream {
     this.#surroundings = surroundings;
     this.#addresses = this.#addressesOf(endpoint);
     this.#connections = this.#connect();
+    this.#replaceAtMs = surroundings.clock.nowMs() + MAX_CONNECTION_AGE_MS;
   }
 
   /** Undefined: the client's own credentials pass. */
@@ -79,6 +81,7 @@ export class Upstream {
 
   /** @returns whether the request went out on a connection that had been used before. */
   send(request: UpstreamRequest, connection: "any" | "fresh", handler: Dispatcher.DispatchHandler): boolean {
+    if (this.#surroundings.clock.nowMs() >= this.#replaceAtMs) this.#replace();
     const openedBefore = this.#opened;
     this.#addresses?.keepFresh();
     this.#connections.send(request, connection, handler);
@@ -100,6 +103,7 @@ export class Upstream {
   #replace(): void {
     const before = this.#connections;
     this.#connections = this.#connect();
+    this.#replaceAtMs = this.#surroundings.clock.nowMs() + MAX_CONNECTION_AGE_MS;
     this.#retire(before);
   }
 
@@ -151,7 +155,6 @@ class Connections {
       // As many as the balancer sends: requests wait where they can be seen, not in here.
       connections: null,
       connect,
-      clientTtl: MAX_CONNECTION_AGE_MS,
       keepAliveTimeout: keepAliveMs,
       // An engine's own hint may shorten the idle time, never stretch it.
       keepAliveMaxTimeout: keepAliveMs,

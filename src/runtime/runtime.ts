@@ -124,8 +124,8 @@ export class Runtime {
     );
     this.#config = config;
     this.#pools = pools;
+    // Watched as before: whom they hold still has to go where an endpoint is well.
     this.#leaving = [...before.values(), ...leaving.values()].filter((pool) => !pools.includes(pool));
-    for (const pool of this.#leaving) void pool.stop();
     for (const [i, pool] of pools.entries()) {
       pool.reconfigure(config.pools[i] as Config["pools"][number], config.health);
       if (before.has(pool.name)) continue;

@@ -116,24 +116,20 @@ export class ServedPool {
     return this.balancer.heldRequests === 0 && accounts.every(({ requests }) => requests === 0);
   }
 
-  /** Looks for endpoints and watches them; also after `stop`. */
+  /** Looks for endpoints and watches them. While it runs it does nothing. */
   start(): void {
+    if (this.#isRunning) return;
     this.#isRunning = true;
     for (const monitor of this.#monitors.values()) monitor.start();
     this.#discovery.start();
   }
 
-  /** Watches nothing any more. What is held and what runs goes on until it is done. */
-  async stop(): Promise<void> {
+  /** Holds nobody and watches nothing any more, and leaves no timer behind. What runs goes on until it is done. */
+  async close(): Promise<void> {
+    this.balancer.close();
     this.#isRunning = false;
     const stopped = [...this.#monitors.values()].map((monitor) => monitor.stop());
     await Promise.all([this.#discovery.stop(), ...stopped]);
-  }
-
-  /** Stops, and leaves no timer behind. */
-  async close(): Promise<void> {
-    this.balancer.close();
-    await this.stop();
   }
 
   /** Is as configured from now on. Endpoints that stay keep their work and everything learned of them. */

@@ -79,7 +79,7 @@ describe("what two servers could read differently", () => {
   ])("is one clean request to its endpoint: %s", async (_what, bytes) => {
     const { e1, gateway } = await start();
     const client = connectTo(gateway).write(Buffer.concat([bytes, Buffer.from(SMUGGLED)]));
-    await client.receives(/HTTP\/1.1 200 OK[\s\S]*HTTP\/1.1 200 OK[\s\S]*\}$/);
+    await client.receives(/HTTP\/1.1 200 OK[\s\S]*HTTP\/1.1 200 OK/);
     expect(e1.calls.map(({ path }) => path)).toEqual([PATH, "/v1/embeddings"]);
     const { body, headers, rawHeaders, method } = await e1.call(0);
     expect([method, body.toString()]).toEqual(["POST", BODY]);

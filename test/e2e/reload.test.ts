@@ -221,11 +221,11 @@ describe("a reload", () => {
       status: 200,
     });
     expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 404 });
-    const probes = e1.probes.length;
     const [call] = e1.calls;
     call?.response.end(DONE_EVENT);
     expect(await client?.answer()).toMatchObject({ isWhole: true, text: tokenEvent(0) + DONE_EVENT });
     await until(() => gateway.runtime.leavingPools.length === 0);
+    const probes = e1.probes.length;
     await until(() => e1.openSockets === 0);
     expect(e1.probes.length).toBeLessThanOrEqual(probes + 1);
   });

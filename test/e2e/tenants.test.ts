@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Config } from "../../src/runtime/index.ts";
 import { callAdmin } from "../support/admin-client.ts";
 import { clientKey } from "../support/client-key.ts";
 import { type FakeUpstream, hold, ok, startFake } from "../support/fake-upstream.ts";
@@ -58,7 +59,8 @@ describe("tenants that a header tells apart", () => {
   });
 
   it("are one without it, or where none is configured: who came first goes first", async () => {
-    for (const tenantKey of [[`header:${TENANT}`], []]) {
+    const configured: readonly Config["tenantKey"][] = [[`header:${TENANT}`], []];
+    for (const tenantKey of configured) {
       const { e1, gateway } = await startWithOnePlace({ tenantKey });
       const [loud, quiet] = tenantKey.length > 0 ? [{}, {}] : [{ [TENANT]: "loud" }, { [TENANT]: "quiet" }];
       const calls = await queue(gateway, e1, [loud, loud, loud, quiet]);

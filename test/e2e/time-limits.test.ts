@@ -6,6 +6,7 @@ import {
   headThenHold,
   hold,
   ok,
+  startFake,
   tokenEvent,
 } from "../support/fake-upstream.ts";
 import { CHAT, STREAMED_CHAT, send } from "../support/http-client.ts";
@@ -70,6 +71,23 @@ describe("a limit on time", () => {
     expect([429, 504]).toContain(status);
     expect(full.runtime.pools[0]?.balancer.heldRequests).toBe(0);
     await expectIdle(full);
+  });
+});
+
+describe("a request whose whole time passes while it is held", () => {
+  it("is told when to come again, as any that waited too long", async () => {
+    const e1 = await startFake(hold);
+    const gateway = await startOrdered([], { pool: { endpoints: [testEndpoint("e1", e1.url, { maxRequests: 1 })] } });
+    const first = send(gateway.chatUrl, { body: CHAT });
+    await e1.call(0);
+    const { config } = gateway.runtime;
+    gateway.runtime.reconfigure({ ...config, timeouts: { ...config.timeouts, totalMs: 150 } });
+    const { status, headers } = await gateway.chat(CHAT);
+    expect(status).toBe(429);
+    expect(headers["x-evenkeel-reason"]).toBe("queue_timeout");
+    expect(Number(headers["retry-after"])).toBeGreaterThan(0);
+    first.abort();
+    await expectIdle(gateway);
   });
 });
 

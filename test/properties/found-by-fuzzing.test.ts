@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { code, FINISH_EVENT, ok, raw, startFake, tokenEvent } from "../support/fake-upstream.ts";
-import { CHAT, exchange, RawClient, rawPost, STREAMED_CHAT } from "../support/http-client.ts";
+import { code, FINISH_EVENT, hold, ok, raw, startFake, tokenEvent } from "../support/fake-upstream.ts";
+import { CHAT, exchange, RawClient, rawPost, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { expectIdle, startGateway } from "../support/test-gateway.ts";
 import { until } from "../support/until.ts";
 
@@ -28,16 +28,21 @@ describe("the balancer", () => {
       const answer = await exchange(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT });
       expect(answer.status).toBe(200);
     }
-    // Requests whose tokens are not seen are moved on by what was learned of the last ones.
+    // A request whose tokens are not seen is moved on by what was learned of the last ones.
+    fake.next(hold);
+    const held = send(`${gateway.listenUrl}/v1/chat/completions`, { body: CHAT });
+    await fake.call(3);
     gateway.runtime.pools[0]?.balancer.tick(gateway.runtime.clock.nowMs() + 1000);
-    expect(await gateway.outcomes()).toEqual({ ok: 3 });
+    held.abort();
+    await until(async () => (await gateway.metric("evenkeel_requests_in_flight")) === 0);
+    expect(await gateway.outcomes()).toEqual({ ok: 3, client_closed: 1 });
     await expectIdle(gateway);
   });
 
   it("outlives a client that asks to CONNECT behind a request and is gone", async () => {
     const fake = await startFake(ok());
     const gateway = await startGateway([fake]);
-    fake.next(() => {});
+    fake.next(hold);
     const client = new RawClient(gateway.listenUrl);
     client.write(`${rawPost("/v1/chat/completions", CHAT)}CONNECT example:443 HTTP/1.1\r\nHost: example:443\r\n\r\n`);
     const call = await fake.call(0);

@@ -119,6 +119,18 @@ export class ClientStream {
     if (!this.#response.writableEnded) this.#response.end();
   }
 
+  /** The answer has ended, and what is left of it is the client's to take. One that takes nothing for so long is dropped. */
+  dropIfStalled(afterMs: number): void {
+    const { socket } = this.#response;
+    if (socket === null || socket.writableLength === 0) return;
+    let leftBytes = socket.writableLength;
+    const timer = setInterval(() => {
+      if (socket.writableLength === leftBytes) this.#response.destroy();
+      leftBytes = socket.writableLength;
+    }, afterMs).unref();
+    this.#response.once("close", () => clearInterval(timer));
+  }
+
   /** A whole answer of the balancer's own. */
   answer(status: number, headers: string[], body: Buffer): void {
     const { req } = this.#response;

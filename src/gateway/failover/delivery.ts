@@ -26,6 +26,7 @@ export interface PreparedRequest {
 export class Delivery implements TicketHolder, RaceHost {
   readonly #parts: GatewayParts;
   readonly #prepared: PreparedRequest;
+  readonly #profile: RequestProfile;
   readonly #retries: Retries;
   /** Undefined: the request may take as long as it takes. */
   #total: Deadline | undefined;
@@ -47,14 +48,15 @@ export class Delivery implements TicketHolder, RaceHost {
 
   constructor(parts: GatewayParts, prepared: PreparedRequest) {
     const { runtime, budgets } = parts;
-    const { target, profile, request, arrivedAtMs } = prepared;
+    const { target, request, arrivedAtMs } = prepared;
     this.#parts = parts;
     this.#prepared = prepared;
+    this.#profile = withinTotal(prepared.profile, runtime.config.timeouts.totalMs);
     this.#isNested = request.headers[ATTEMPT_HEADER] !== undefined;
     this.#retries = new Retries({
       limits: runtime.config.failover,
       budget: budgets.of(target.pool).retries,
-      patienceEndsAtMs: arrivedAtMs + (profile.patienceMs ?? Number.POSITIVE_INFINITY),
+      patienceEndsAtMs: arrivedAtMs + (this.#profile.patienceMs ?? Number.POSITIVE_INFINITY),
       isNested: this.#isNested,
       isRepeatable: request.isRepeatable,
     });
@@ -101,7 +103,7 @@ export class Delivery implements TicketHolder, RaceHost {
     }
     try {
       while (!this.#isClientGone) {
-        let decision: Decision | undefined = this.#ask(this.#prepared.profile, runtime.clock.nowMs());
+        let decision: Decision | undefined = this.#ask(this.#profile, runtime.clock.nowMs());
         this.#publish(decision);
         if (decision.kind === "held") decision = await this.#waitThrough(decision.ticket);
         if (decision === undefined) break;
@@ -132,14 +134,14 @@ export class Delivery implements TicketHolder, RaceHost {
 
   findSecond(): Routed | undefined {
     const { runtime, budgets } = this.#parts;
-    const { target, profile } = this.#prepared;
+    const { target } = this.#prepared;
     const { hedging } = runtime.config;
     const { hedges } = budgets.of(target.pool);
     const nowMs = runtime.clock.nowMs();
     if (hedging === undefined || !this.#retries.mayBegin(nowMs) || !this.#hasOther) return undefined;
     if (!hedges.covers({ ratio: hedging.budgetRatio, minPerSecond: 0 }, nowMs)) return undefined;
     // Nobody waits for a place in which to be second.
-    const decision = this.#ask({ ...profile, patienceMs: 0 }, nowMs);
+    const decision = this.#ask({ ...this.#profile, patienceMs: 0 }, nowMs);
     if (decision.kind !== "routed") return undefined;
     this.#publish(decision);
     hedges.withdraw(nowMs);
@@ -255,8 +257,7 @@ export class Delivery implements TicketHolder, RaceHost {
 
   /** Whether there is an endpoint that was not tried and may take the request, at once or later. */
   get #hasOther(): boolean {
-    const { target, profile } = this.#prepared;
-    return target.pool.balancer.hasOther(profile, this.#tried);
+    return this.#prepared.target.pool.balancer.hasOther(this.#profile, this.#tried);
   }
 
   #timeOut(): void {
@@ -266,11 +267,11 @@ export class Delivery implements TicketHolder, RaceHost {
   }
 
   #publish(decision: Decision): void {
-    const { target, profile, request } = this.#prepared;
+    const { target, request } = this.#prepared;
     publishDecision({
       requestId: request.requestId,
       pool: target.pool.name,
-      request: profile,
+      request: this.#profile,
       decision,
       heldMs: this.#heldMs,
     });
@@ -300,6 +301,12 @@ export class Delivery implements TicketHolder, RaceHost {
     const cause = `No endpoint that was tried gave an answer (last: ${this.#lastFailure?.cause}).`;
     return refused("upstream_error", { cause });
   }
+}
+
+/** Nobody is held, or tried elsewhere, for longer than a request may take. */
+function withinTotal(profile: RequestProfile, totalMs: number | undefined): RequestProfile {
+  if (totalMs === undefined) return profile;
+  return { ...profile, patienceMs: Math.min(totalMs, profile.patienceMs ?? totalMs) };
 }
 
 /** What a release makes of a hold. */

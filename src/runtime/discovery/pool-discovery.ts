@@ -41,14 +41,10 @@ export class PoolDiscovery {
     for (const { source } of this.#followed.values()) source.start();
   }
 
-  /** What was found stays. A second start looks again. */
+  /** For good. What was found stays. */
   async stop(): Promise<void> {
     this.#isRunning = false;
-    const stopped = [...this.#followed.values()].map(({ source }) => source.stop());
-    this.#followed = new Map(
-      [...this.#followed].map(([place, { config, found }]) => [place, this.#create(config, found)]),
-    );
-    await Promise.all(stopped);
+    await Promise.all([...this.#followed.values()].map(({ source }) => source.stop()));
   }
 
   #follow(config: DiscoverySource, before: ReadonlyMap<string, Followed>): Followed {
