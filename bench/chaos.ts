@@ -59,7 +59,9 @@ async function main(): Promise<void> {
     scratch,
     progress: (text) => void process.stderr.write(`${text}\n`),
   };
-  const record = await runChaos(plan).finally(() => (values.keep ? undefined : rm(scratch, { recursive: true })));
+  const record = await runChaos(plan).finally(() =>
+    values.keep ? undefined : rm(scratch, { recursive: true, force: true }),
+  );
   if (values.keep) plan.progress(`files in ${scratch}`);
   const promises = promisesOf(record);
   const { clients, engineCount } = plan;

@@ -37,7 +37,7 @@ async function main(): Promise<void> {
     scratch,
     progress: (text) => void process.stderr.write(`${text}\n`),
   };
-  const record = await runSoak(plan).finally(() => rm(scratch, { recursive: true }));
+  const record = await runSoak(plan).finally(() => rm(scratch, { recursive: true, force: true }));
   const { warmUpMinutes, requestsPerSecond } = plan;
   const result = judge(record, { host: host(), minutes, warmUpMinutes, requestsPerSecond });
   if (!result.isFlat || !result.isServed) process.exitCode = 1;

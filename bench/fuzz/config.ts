@@ -36,6 +36,8 @@ const FILES: readonly string[] = [
   ...readdirSync(EXAMPLES).map((name) => readFileSync(join(EXAMPLES, name), "latin1")),
   "endpoints: [http://127.0.0.1:8000]\n",
   "pools:\n  - name: a\n    endpoints: [{ url: 'http://h:1', apiKey: abc, weight: 0.5, kvCapacityTokens: 1000 }]\n",
+  `endpoints: [{ url: 'http://h:1', apiKey: '\${FUZZ_SECRET}', tls: { ca: ca.pem } }]\ndiscovery: [{ dns: a.b:80, interval: 5s }]\n`,
+  `endpoints: [http://h:1]\nkeys: [{ id: a, hash: 'sha256:${"0".repeat(64)}', models: [m], tokensPerMinute: 10 }]\ntls: { cert: a, key: b }\n`,
   "x: &a { url: 'http://h:1' }\nendpoints: [*a, *a]\npolicy: { name: least_delay, tpotTargetMs: 50 }\n",
 ];
 const WORDS = [
@@ -68,6 +70,7 @@ const WORDS = [
     "?",
     "<<: *a",
     `\${HOME}`,
+    `\${FUZZ_SECRET}`,
     "${",
     `\${A:-b}`,
     "$${",
@@ -119,9 +122,10 @@ function checkConfig({ file, environment, flags }: ConfigInput): void {
   const startMs = performance.now();
   const read = readSettings(SCHEMA, {
     file: { name: FILE_NAME, text: "text" in file ? applied(file) : JSON.stringify(treeOf(file)) },
-    environment: Object.fromEntries(
-      environment.map(({ setting, value }) => [settingAt(setting).environment, textOf(value)]),
-    ),
+    environment: {
+      ...SECRETS,
+      ...Object.fromEntries(environment.map(({ setting, value }) => [settingAt(setting).environment, textOf(value)])),
+    },
     flags: Object.fromEntries(flags.map(({ setting, value }) => [settingAt(setting).flag, textOf(value)])),
   });
   const tookMs = performance.now() - startMs;
@@ -137,10 +141,13 @@ function checkConfig({ file, environment, flags }: ConfigInput): void {
     if (problem.path === "" && problem.source === undefined) {
       if (!WHOLE.test(text)) throw new Error(`says not where: ${text}`);
     }
+    if (text.includes(SECRETS.FUZZ_SECRET)) throw new Error(`shows what a variable holds: ${text}`);
     if (STACK.test(text)) throw new Error(`shows a stack: ${text}`);
   }
 }
 
+/** What a variable in the file stands for is never shown, wherever it stands. */
+const SECRETS = { FUZZ_SECRET: "hunter2-fuzz" };
 const FILE_NAME = "fuzz.yaml";
 /** Reading takes a millisecond or two; the rest is for a machine that does other things. */
 const SLOW_MS = 1000;

@@ -2,27 +2,20 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { commandLine } from "../../test/support/command-line.ts";
 import { run } from "./program.ts";
+
+const evenkeel = commandLine(run);
 
 const SECRET = "GHJKMN";
 
 async function check(text: string, flags: readonly string[]) {
   const path = join(mkdtempSync(join(tmpdir(), "evenkeel-")), "evenkeel.yaml");
   writeFileSync(path, text);
-  let output = "";
-  const write = (more: string): void => {
-    output += more;
-  };
-  const code = await run(["check", "--config", path, ...flags], {
+  const { code, output, errors } = await evenkeel(["check", "--config", path, ...flags], {
     environment: { KEY: SECRET },
-    columns: 80,
-    write,
-    writeError: write,
-    readInput: async () => "",
-    untilStopped: async () => {},
-    onHangUp: () => {},
   });
-  return { code, output };
+  return { code, output: output + errors };
 }
 
 describe("evenkeel check", () => {

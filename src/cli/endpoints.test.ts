@@ -1,34 +1,15 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { commandLine } from "../../test/support/command-line.ts";
 import { REFUSING_URL, startFake } from "../../test/support/fake-upstream.ts";
 import { testConfig, testPool } from "../../test/support/test-config.ts";
 import { runGateway, startGateway } from "../../test/support/test-gateway.ts";
 import { run } from "./program.ts";
 
-interface Outcome {
-  readonly code: number;
-  readonly output: string;
-  readonly errors: string;
-}
+const evenkeel = commandLine(run);
 
-async function endpoints(args: readonly string[], environment: Record<string, string> = {}): Promise<Outcome> {
-  let output = "";
-  let errors = "";
-  const code = await run(["endpoints", ...args], {
-    environment,
-    columns: 80,
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    readInput: async () => "",
-    untilStopped: async () => {},
-    onHangUp: () => {},
-  });
-  return { code, output, errors };
-}
+const endpoints = (args: readonly string[], environment: Record<string, string> = {}) =>
+  evenkeel(["endpoints", ...args], { environment });
 
 describe("evenkeel endpoints", () => {
   it("shows, drains, weighs, adds and removes endpoints of a running balancer", async () => {

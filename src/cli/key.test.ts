@@ -1,26 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { commandLine } from "../../test/support/command-line.ts";
 import { readConfig } from "../config/index.ts";
 import { run } from "./program.ts";
 
-async function evenkeel(args: readonly string[], input = "") {
-  let output = "";
-  let errors = "";
-  const code = await run(args, {
-    environment: {},
-    columns: 80,
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    readInput: async () => input,
-    untilStopped: async () => {},
-    onHangUp: () => {},
-  });
-  return { code, output, errors };
-}
+const evenkeel = commandLine(run);
 
 const sha256 = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`;
 
@@ -47,12 +31,14 @@ describe("evenkeel key", () => {
   });
 
   it.each(["k3y", "k3y\n", "k3y\r\n"])("hashes the key it is given (%j)", async (input) => {
-    expect(await evenkeel(["key", "--hash"], input)).toEqual({ code: 0, output: `${sha256("k3y")}\n`, errors: "" });
-    expect(JSON.parse((await evenkeel(["key", "--hash", "--json"], input)).output)).toEqual({ hash: sha256("k3y") });
+    expect(await evenkeel(["key", "--hash"], { input })).toEqual({ code: 0, output: `${sha256("k3y")}\n`, errors: "" });
+    expect(JSON.parse((await evenkeel(["key", "--hash", "--json"], { input })).output)).toEqual({
+      hash: sha256("k3y"),
+    });
   });
 
   it.each(["", "\n", "two words", "two\nlines"])("does not take %j for a key", async (input) => {
-    const { code, output, errors } = await evenkeel(["key", "--hash"], input);
+    const { code, output, errors } = await evenkeel(["key", "--hash"], { input });
     expect([code, output]).toEqual([1, ""]);
     expect(errors).toMatch(/^error: expected a key on standard input/);
   });

@@ -4,35 +4,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { commandLine } from "../../test/support/command-line.ts";
 import { run } from "./program.ts";
 
+const evenkeel = commandLine(run);
+
 const BODY = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi" }] });
-
-interface Outcome {
-  readonly code: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
-/** Runs a command line in a terminal of 80 columns. */
-async function evenkeel(args: readonly string[], { environment = {}, input = "" } = {}): Promise<Outcome> {
-  let output = "";
-  let errors = "";
-  const code = await run(args, {
-    environment,
-    columns: 80,
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    readInput: async () => input,
-    untilStopped: async () => {},
-    onHangUp: () => {},
-  });
-  return { code, output, errors };
-}
 
 function fileWith(text: string, name = "evenkeel.yaml"): string {
   const path = join(mkdtempSync(join(tmpdir(), "evenkeel-")), name);

@@ -43,7 +43,8 @@ export function readYaml(
   read: (path: Path, text: string) => unknown,
 ): YamlFile {
   const lines = new LineCounter();
-  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false });
+  // What it would warn of on standard error quotes the text, which may hold a secret.
+  const document = parseDocument(file.text, { lineCounter: lines, prettyErrors: false, logLevel: "error" });
   const problems = yamlProblems([...document.errors, ...document.warnings], lines, file.name);
   const references = new Map<Node, string>();
   const placeAt = (node: Node): string => {

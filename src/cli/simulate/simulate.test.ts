@@ -6,8 +6,11 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
+import { commandLine } from "../../../test/support/command-line.ts";
 import type { ReportJson } from "../../sim/index.ts";
 import { run } from "../program.ts";
+
+const evenkeel = commandLine(run);
 
 const SMALL = "synthetic:rate=8,requests=60,in=exp(600),out=exp(40)";
 const AZURE = [
@@ -18,31 +21,8 @@ const AZURE = [
   ),
 ].join("\n");
 
-interface Outcome {
-  readonly code: number;
-  readonly output: string;
-  readonly errors: string;
-}
-
-/** Runs it in this process, in a terminal of 80 columns. */
-async function simulate(...args: readonly string[]): Promise<Outcome> {
-  let output = "";
-  let errors = "";
-  const code = await run(["simulate", "--jobs", "1", ...args], {
-    environment: {},
-    columns: 80,
-    write: (text) => {
-      output += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-    readInput: async () => "",
-    untilStopped: async () => {},
-    onHangUp: () => {},
-  });
-  return { code, output, errors };
-}
+/** Runs it in this process. */
+const simulate = (...args: readonly string[]) => evenkeel(["simulate", "--jobs", "1", ...args]);
 
 async function report(...args: readonly string[]): Promise<ReportJson> {
   const { code, output, errors } = await simulate("--json", "-", ...args);
