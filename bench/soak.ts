@@ -12,7 +12,7 @@ import { positive } from "./support/positive.ts";
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "30" },
-    // A sixth of the run unless it is said.
+    // A third of the run unless it is said.
     "warm-up": { type: "string" },
     rate: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "evenkeel-soak-"));
   const plan: SoakPlan = {
     minutes,
-    warmUpMinutes: values["warm-up"] === undefined ? minutes / 6 : positive("warm-up", values["warm-up"]),
+    warmUpMinutes: values["warm-up"] === undefined ? minutes / 3 : positive("warm-up", values["warm-up"]),
     requestsPerSecond: positive("rate", values.rate),
     sampleMs: Math.min(SAMPLE_MS, (60_000 * minutes) / LEAST_SAMPLES),
     seed: positive("seed", values.seed),

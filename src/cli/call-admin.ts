@@ -1,3 +1,4 @@
+import { parseUrl } from "../config/index.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The variable with the key of the admin listener, if it asks for one. */
@@ -17,8 +18,8 @@ export async function callAdmin<Answer extends object>(
   { admin, method, path, body }: AdminCall,
   { environment }: Pick<Terminal, "environment">,
 ): Promise<Answer | string> {
-  if (!URL.canParse(path, admin)) return "--admin expects a URL such as http://127.0.0.1:9090";
-  const url = new URL(path, admin);
+  const url = parseUrl(path, admin);
+  if (url === undefined) return "--admin expects a URL such as http://127.0.0.1:9090";
   const key = environment[KEY_VARIABLE];
   try {
     const response = await fetch(url, {

@@ -1,4 +1,5 @@
 import { Command } from "commander";
+import { parseUrl } from "../config/index.ts";
 import { type AdminCall, callAdmin } from "./call-admin.ts";
 import { EXIT, formatTable } from "./report.ts";
 import type { Terminal } from "./terminal.ts";
@@ -109,8 +110,8 @@ function requestOf(
   const pool = named ?? (pools.length === 1 ? pools[0]?.name : undefined);
   if (pool === undefined) return `--pool expects one of ${pools.map(({ name }) => name).join(", ")}`;
   const isNew = action === "add";
-  if (isNew && !URL.canParse(endpoint)) return "add expects a URL such as http://10.0.0.9:8000";
-  const name = isNew ? (id ?? new URL(endpoint).host) : endpoint;
+  const name = isNew ? (id ?? parseUrl(endpoint)?.host) : endpoint;
+  if (name === undefined) return "add expects a URL such as http://10.0.0.9:8000";
   return create(
     `/admin/pools/${encodeURIComponent(pool)}/endpoints/${encodeURIComponent(name)}`,
     isNew ? endpoint : value,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseUrl } from "./parse-url.ts";
 
 /** Where an endpoint is: its base URL without final slash, and the id it has unless another is configured. */
 export interface EndpointLocation {
@@ -26,8 +27,8 @@ function parseEndpointUrl(text: string): EndpointLocation | string {
   if (!hasScheme && isBareIpv6(text)) return "an IPv6 address in brackets, such as http://[::1]:8000";
 
   const absolute = hasScheme ? text : `http://${text}`;
-  if (!URL.canParse(absolute)) return "a URL such as http://10.0.0.7:8000 or http://[::1]:8000";
-  const url = new URL(absolute);
+  const url = parseUrl(absolute);
+  if (url === undefined) return "a URL such as http://10.0.0.7:8000 or http://[::1]:8000";
   const defaultPort = DEFAULT_PORTS[url.protocol];
   if (defaultPort === undefined) return "an http:// or https:// URL";
   if (url.username !== "" || url.password !== "") return "a URL without user name and password; a key goes into apiKey";

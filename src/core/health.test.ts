@@ -183,6 +183,26 @@ describe("EndpointHealth", () => {
     });
   });
 
+  describe("without a sign of life", () => {
+    it("is an endpoint that is down and has answered neither probe nor request since", () => {
+      const health = trackerAfter(ok, timedOut(9_000), timedOut(14_000));
+      expect(health.isLifeless).toBe(false);
+      health.probed(timedOut(19_000), 21_000);
+      expect([health.availability, health.isLifeless]).toEqual(["down", true]);
+    });
+
+    it.each<[string, (health: EndpointHealth) => void]>([
+      ["that refuses connections", (health) => health.probed(refused, 30_000)],
+      ["that says what is wrong with it", (health) => health.probed(failed, 30_000)],
+      ["that loads", (health) => health.probed(loading, 30_000)],
+      ["that still sends something", (health) => health.progressed(22_000)],
+    ])("is none %s", (_what, sign) => {
+      const health = trackerAfter(ok, timedOut(9_000), timedOut(14_000), timedOut(19_000));
+      sign(health);
+      expect(health.isLifeless).toBe(false);
+    });
+  });
+
   it("takes other thresholds while it works", () => {
     const health = trackerAfter(ok, failed);
     health.configure({ ...DEFAULT_HEALTH_OPTIONS, failuresToDown: 2 });

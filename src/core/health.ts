@@ -66,6 +66,8 @@ export class EndpointHealth {
   #lastConnectFailureAtMs = Number.NEGATIVE_INFINITY;
   /** When it refused the first of the connections that were refused since one was accepted. */
   #refusedSinceMs: number | undefined;
+  /** When the first of the probes began that got no answer since one did. */
+  #unansweredSinceMs: number | undefined;
 
   constructor(options: HealthOptions = DEFAULT_HEALTH_OPTIONS) {
     this.#options = options;
@@ -80,6 +82,15 @@ export class EndpointHealth {
     return this.#availability === "down" ? this.#refusedSinceMs : undefined;
   }
 
+  /**
+   * Whether it is down for giving no sign of life, neither to probes nor in any answer: a machine without power, an engine
+   * that stands still. One that refuses connections may still finish what it has.
+   */
+  get isLifeless(): boolean {
+    const sinceMs = this.#unansweredSinceMs;
+    return this.#availability === "down" && sinceMs !== undefined && this.#lastProgressAtMs < sinceMs;
+  }
+
   /** Other thresholds from now on; what was found stays. */
   configure(options: HealthOptions): void {
     this.#options = options;
@@ -87,6 +98,8 @@ export class EndpointHealth {
 
   /** A probe ended. */
   probed(outcome: ProbeOutcome, nowMs: number): HealthTransition | undefined {
+    if (outcome.kind === "timed_out") this.#unansweredSinceMs ??= outcome.startedAtMs;
+    else this.#unansweredSinceMs = undefined;
     switch (outcome.kind) {
       case "ok":
         return this.#probeSucceeded();

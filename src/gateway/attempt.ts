@@ -87,7 +87,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   }
 
   override isDue(nowMs: number): boolean {
-    return super.isDue(nowMs) || this.#isForsaken(nowMs);
+    return super.isDue(nowMs) || this.#isLifeless || this.#isForsaken(nowMs);
   }
 
   expired(): void {
@@ -98,6 +98,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     } else if (relay?.isOpen) {
       const [outcome, cause] = relay.awaitsFirstToken ? NO_TOKEN_CAME : FELL_SILENT;
       this.#breakOff(relay, outcome, "upstream_timeout", cause);
+    } else if (this.#isLifeless) {
+      this.#failUnanswered("lost", "no sign of life");
     } else {
       this.#failUnanswered("slow", "no answer in time");
     }
@@ -363,6 +365,11 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     if (sinceMs === undefined || this.#isPaused || nowMs - Math.max(sinceMs, this.#movedAtMs) < FORSAKEN_MS)
       return false;
     return this.#relay?.showsTokens === true && !this.#relay.awaitsFirstToken;
+  }
+
+  /** The endpoint gives no sign of life any more; who reads slowly gets what there is all the same. */
+  get #isLifeless(): boolean {
+    return this.#monitor.health.isLifeless && !this.#isPaused;
   }
 
   get #tokens(): AnswerTokens {

@@ -39,6 +39,8 @@ export class Exchange implements ClientWatcher {
   /** What the request's bytes are counted in. */
   readonly #buffered: BufferShare;
   #isClientGone = false;
+  /** Its one outcome is counted. */
+  #isEnded = false;
   #target: ModelTarget | undefined;
   #profile: RequestProfile | undefined;
   /** Undefined: it was not read yet, or is not one that can be served. */
@@ -74,6 +76,8 @@ export class Exchange implements ClientWatcher {
     } catch (error) {
       // Whatever went wrong in here, this client must not wait for ever, and the others must not notice.
       this.#parts.runtime.log.error({ err: error, requestId: this.#requestId }, "request failed inside the balancer");
+      // It had its answer by then.
+      if (this.#isEnded) return;
       if (this.#client.isCommitted) {
         this.#client.break();
         this.#end("internal_error");
@@ -258,6 +262,8 @@ export class Exchange implements ClientWatcher {
   }
 
   #end(outcome: RequestOutcome, tokens?: AnswerTokens): undefined {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
     const { metrics, runtime } = this.#parts;
     const nowMs = runtime.clock.nowMs();
     const ended = {

@@ -302,6 +302,35 @@ describe("a time-out", () => {
   });
 });
 
+describe("an endpoint that stands still", () => {
+  const health = { intervalMs: 50, timeoutMs: 50, unhealthyAfter: 2 };
+
+  it.each([CHAT, STREAMED_CHAT])(
+    "gives up what it has not begun to another one once its probes say so: %j",
+    async (body) => {
+      const [e1, e2] = [await startFake(hold), await startFake(body === CHAT ? undefined : sse(2))];
+      const gateway = await startGateway([e1, e2], { health, failover: { slowResends: 0 } });
+      const clients = [1, 2].map(() => send(`${gateway.listenUrl}${PATH}`, { body }));
+      await e1.call(0);
+      e1.onProbe = () => {};
+      for (const client of clients) expect(await client.answer()).toMatchObject({ status: 200, isWhole: true });
+      expect(await gateway.metric("evenkeel_retries_total", { reason: "lost" })).toBe(e1.calls.length);
+      await expectIdle(gateway);
+    },
+  );
+
+  it("ends a stream that was opened and has shown nothing, long before its limit", async () => {
+    const e1 = await startFake(headThenHold);
+    const gateway = await startGateway([e1], { health, failover: { guardMs: undefined } });
+    const client = send(`${gateway.listenUrl}${PATH}`, { body: STREAMED_CHAT });
+    await client.head();
+    e1.onProbe = () => {};
+    expect(await client.answer()).toMatchObject({ status: 200, isWhole: false });
+    expect(await gateway.outcomes()).toEqual({ upstream_timeout: 1 });
+    await expectIdle(gateway);
+  });
+});
+
 describe("answers that are the client's fault", () => {
   it("change nothing about the endpoint", async () => {
     const e1 = await startFake(code(401, { error: "Unauthorized" }));
