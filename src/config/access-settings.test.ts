@@ -152,6 +152,7 @@ describe("TLS", () => {
   });
 
   it.each([
+    ["a file without a name", 'tls: { cert: "", key: "" }', "tls.key is"],
     ["a file that is not there", "tls: { cert: nowhere.pem, key: nowhere.pem }", "tls.cert is"],
     ["a file that holds something else", "tls: { cert: FOLDER/text.txt, key: FOLDER/key.pem }", "a file in PEM"],
     ["a certificate without its key", "tls: { cert: FOLDER/cert.pem }", "`cert` and `key` together"],

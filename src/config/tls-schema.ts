@@ -8,7 +8,6 @@ import { Secret } from "./secret.ts";
 function pemFile(what: string, holdsIt: (text: string) => boolean): z.ZodType<string, string> {
   return z
     .string()
-    .min(1)
     .transform((path, context) => {
       const text = textOf(path);
       if (text !== undefined && holdsIt(text)) return text;
@@ -30,6 +29,7 @@ const keyFile: z.ZodType<Secret, string> = pemFile(
   .meta({ value: "path" });
 
 const TOGETHER = "`cert` and `key` together";
+
 /** How one endpoint is spoken to over TLS. */
 export const endpointTls: z.ZodType<EndpointTls> = z
   .strictObject({
