@@ -1,4 +1,4 @@
-import type { Endpoint, EngineKind, HoldingLimits, Priority } from "../core/index.ts";
+import type { EjectionOptions, Endpoint, EngineKind, HoldingLimits, Priority } from "../core/index.ts";
 import type { Secret } from "./secret.ts";
 
 /** The validated configuration of a balancer: every default filled in, every name resolved, nothing left to check. */
@@ -232,23 +232,8 @@ export interface HealthConfig {
   readonly healthyAfter: number;
   /** Path that is probed; undefined: the engine's own. */
   readonly path: string | undefined;
-  readonly ejection: EjectionConfig;
+  /** When traffic that fails takes an endpoint out of its pool, and for how long. */
+  readonly ejection: EjectionOptions;
   /** How long a new or recovered endpoint takes to its full share; undefined: it has it at once. */
   readonly slowStartMs: number | undefined;
-}
-
-/** When traffic that fails takes an endpoint out of the pool, and for how long. */
-export interface EjectionConfig {
-  /** Failed requests in a row. */
-  readonly failures: number;
-  /** Failed requests as a share of all that ended in the window. */
-  readonly failureRatio: number;
-  /** In the window, before the ratio means anything. */
-  readonly minRequests: number;
-  readonly windowMs: number;
-  /** The first ejection; each further one lasts twice as long. */
-  readonly baseMs: number;
-  readonly maxMs: number;
-  /** Of a pool's endpoints, ejected at a time. */
-  readonly maxRatio: number;
 }

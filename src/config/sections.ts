@@ -1,8 +1,12 @@
 import { z } from "zod";
-import { DEFAULT_HOLDING_LIMITS, type HoldingLimits } from "../core/index.ts";
+import {
+  DEFAULT_EJECTION_OPTIONS,
+  DEFAULT_HOLDING_LIMITS,
+  type EjectionOptions,
+  type HoldingLimits,
+} from "../core/index.ts";
 import { byteSize } from "./byte-size.ts";
 import {
-  type EjectionConfig,
   type FailoverConfig,
   type HealthConfig,
   type HedgingConfig,
@@ -203,17 +207,32 @@ export const hedging: z.ZodType<HedgingConfig | undefined> = z
 
 const ejection = z
   .strictObject({
-    failures: consecutive.default(5).describe("Failed requests in a row that eject an endpoint."),
-    ratio: z.number().gt(0).max(1).default(0.5).describe("Failed requests as a share of a window's that eject it."),
-    minRequests: consecutive.default(20).describe("Requests in a window before the share means anything."),
-    window: duration.prefault("30s").describe("How far back the share looks."),
-    base: duration.prefault("5s").describe("How long the first ejection lasts; each further one lasts twice as long."),
-    max: duration.prefault("5m").describe("How long an ejection lasts at most."),
-    maxRatio: share.default(0.5).describe("Endpoints of a pool ejected at a time, as a share."),
+    failures: consecutive
+      .default(DEFAULT_EJECTION_OPTIONS.failures)
+      .describe("Failed requests in a row that eject an endpoint."),
+    ratio: z
+      .number()
+      .gt(0)
+      .max(1)
+      .default(DEFAULT_EJECTION_OPTIONS.failureRatio)
+      .describe("Failed requests as a share of a window's that eject it."),
+    minRequests: consecutive
+      .default(DEFAULT_EJECTION_OPTIONS.minRequests)
+      .describe("Requests in a window before the share means anything."),
+    window: duration.prefault(`${DEFAULT_EJECTION_OPTIONS.windowMs / 1000}s`).describe("How far back the share looks."),
+    base: duration
+      .prefault(`${DEFAULT_EJECTION_OPTIONS.baseMs / 1000}s`)
+      .describe("How long the first ejection lasts; each further one lasts twice as long."),
+    max: duration
+      .prefault(`${DEFAULT_EJECTION_OPTIONS.maxMs / 60_000}m`)
+      .describe("How long an ejection lasts at most."),
+    maxRatio: share
+      .default(DEFAULT_EJECTION_OPTIONS.maxRatio)
+      .describe("Endpoints of a pool ejected at a time, as a share."),
   })
   .prefault({})
   .transform(
-    ({ ratio, window, base, max, ...counts }): EjectionConfig => ({
+    ({ ratio, window, base, max, ...counts }): EjectionOptions => ({
       ...counts,
       failureRatio: ratio,
       windowMs: window,

@@ -1,3 +1,4 @@
+import { DEFAULT_EJECTION_OPTIONS } from "../../src/core/index.ts";
 import type { Config } from "../../src/runtime/index.ts";
 
 type Pool = Config["pools"][number];
@@ -13,17 +14,6 @@ export interface TestOverrides extends Partial<Omit<Config, "timeouts" | "limits
 }
 
 const LIMITS = { bufferedBytes: 1024 * 1024 * 1024, connections: 10_000 };
-
-/** The defaults of the configuration. */
-const EJECTION: Config["health"]["ejection"] = {
-  failures: 5,
-  failureRatio: 0.5,
-  minRequests: 20,
-  windowMs: 30_000,
-  baseMs: 5_000,
-  maxMs: 300_000,
-  maxRatio: 0.5,
-};
 
 /** A gateway on free loopback ports in front of `urls`, probing fast and logging nothing. */
 export function testConfig(urls: readonly string[], overrides: TestOverrides = {}): Config {
@@ -58,7 +48,7 @@ export function testConfig(urls: readonly string[], overrides: TestOverrides = {
       unhealthyAfter: 3,
       healthyAfter: 1,
       path: undefined,
-      ejection: EJECTION,
+      ejection: DEFAULT_EJECTION_OPTIONS,
       slowStartMs: undefined,
       ...health,
     },
