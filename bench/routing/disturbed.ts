@@ -136,6 +136,10 @@ class Misjudged implements Candidate {
     return this.truth.kvTokens;
   }
 
+  get spareKvTokens(): number {
+    return this.truth.spareKvTokens;
+  }
+
   get held(): Candidate["held"] {
     return this.truth.held;
   }

@@ -1,5 +1,5 @@
 import { constants, existsSync } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Command, runToEnd } from "./managed-process.ts";
@@ -26,14 +26,61 @@ export async function debianProgram(program: string, packageName: string): Promi
   return installed;
 }
 
-/** The `bin` folder of a Python environment with one exactly pinned package; made when it is missing. */
+/**
+ * The folder `.engines/<name>`, filled by `install` unless that was done before from the same recipe.
+ * @param recipe Everything the content depends on; when it changes, the folder is made anew.
+ */
+export async function installOnce(
+  name: string,
+  recipe: readonly string[],
+  install: (folder: string) => Promise<unknown>,
+): Promise<string> {
+  const folder = join(ENGINES, name);
+  const stamp = join(folder, "installed.json");
+  const wanted = JSON.stringify(recipe);
+  if (existsSync(stamp) && (await readFile(stamp, "utf8")) === wanted) return folder;
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  console.error(`installing into ${folder}: ${recipe.join(", ")}`);
+  await install(folder);
+  // Written last: an installation that was interrupted is not taken for a whole one.
+  await writeFile(stamp, wanted);
+  return folder;
+}
+
+/** A program of a Python environment with one exactly pinned package; the environment is made when it is missing. */
 export async function pythonProgram(name: string, requirement: string, program: string): Promise<string> {
-  const environment = join(ENGINES, name);
-  const file = join(environment, "bin", program);
-  if (existsSync(file)) return file;
-  await runToEnd({ file: "python3", args: ["-m", "venv", environment] });
-  await runToEnd({ file: join(environment, "bin", "pip"), args: ["install", "-q", requirement] });
-  return file;
+  const folder = await installOnce(name, [requirement], async (into) => {
+    await runToEnd({ file: "python3", args: ["-m", "venv", into] });
+    await runToEnd({ file: join(into, "bin", "pip"), args: ["install", "--quiet", requirement] });
+  });
+  return join(folder, "bin", program);
+}
+
+/** Version of a package in a Python environment, as installed. @throws when it is not. */
+export async function pythonVersion(name: string, packageName: string): Promise<string> {
+  const code = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))";
+  const file = join(ENGINES, name, "bin", "python");
+  return (await runToEnd({ file, args: ["-c", code, packageName] })).trim();
+}
+
+/**
+ * The folder of one exactly pinned package of npm, in a prefix of its own that is made when it is missing.
+ * @param overrides Versions of what it depends on.
+ */
+export async function npmPackage(
+  name: string,
+  packageName: string,
+  version: string,
+  overrides: Readonly<Record<string, string>>,
+): Promise<string> {
+  const recipe = Object.entries({ [packageName]: version, ...overrides }).map((pinned) => pinned.join("@"));
+  const prefix = await installOnce(name, recipe, async (into) => {
+    const manifest = { private: true, dependencies: { [packageName]: version }, overrides };
+    await writeFile(join(into, "package.json"), JSON.stringify(manifest));
+    await runToEnd({ file: "npm", args: ["install", "--prefix", into, "--ignore-scripts", "--no-audit", "--no-fund"] });
+  });
+  return join(prefix, "node_modules", packageName);
 }
 
 /** Daemons lie where only the administrator's path leads. */

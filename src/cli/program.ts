@@ -1,14 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { checkCommand } from "./check.ts";
-import { demoCommand } from "./demo/command.ts";
-import { endpointsCommand } from "./endpoints.ts";
-import { engineCommand } from "./engine.ts";
-import { explainCommand } from "./explain.ts";
-import { keyCommand } from "./key.ts";
 import { EXIT } from "./report.ts";
-import { serveCommand } from "./serve.ts";
-import { simulateCommand } from "./simulate/command.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Runs a command line, without the program's own name. @returns the exit code. */
@@ -21,7 +13,7 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     .description("Load balancer for LLM inference: sends each request where it is done soonest.")
     .version(packageVersion(), "--version", "Print the version.")
     .addHelpText("after", EXAMPLES);
-  for (const create of COMMANDS) program.addCommand(create(terminal, done));
+  for (const create of await Promise.all(wantedBy(args))) program.addCommand(create(terminal, done));
   for (const command of [program, ...program.commands]) adapt(command, terminal);
   try {
     await program.parseAsync(args, { from: "user" });
@@ -32,16 +24,24 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
   return code;
 }
 
-const COMMANDS = [
-  serveCommand,
-  checkCommand,
-  explainCommand,
-  endpointsCommand,
-  keyCommand,
-  engineCommand,
-  demoCommand,
-  simulateCommand,
-];
+type CreateCommand = (terminal: Terminal, done: (code: number) => void) => Command;
+
+const COMMANDS: Readonly<Record<string, () => Promise<CreateCommand>>> = {
+  serve: async () => (await import("./serve.ts")).serveCommand,
+  check: async () => (await import("./check.ts")).checkCommand,
+  explain: async () => (await import("./explain.ts")).explainCommand,
+  endpoints: async () => (await import("./endpoints.ts")).endpointsCommand,
+  key: async () => (await import("./key.ts")).keyCommand,
+  engine: async () => (await import("./engine.ts")).engineCommand,
+  demo: async () => (await import("./demo/command.ts")).demoCommand,
+  simulate: async () => (await import("./simulate/command.ts")).simulateCommand,
+};
+
+/** The command that is named, so that a start reads no more code than it runs; all of them where none is. */
+function wantedBy([name = ""]: readonly string[]): readonly Promise<CreateCommand>[] {
+  const named = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  return named === undefined ? Object.values(COMMANDS).map((load) => load()) : [named()];
+}
 
 const EXAMPLES = `
 Examples:

@@ -2,6 +2,7 @@ import { Command } from "commander";
 import type { Config } from "../config/index.ts";
 import { startServer } from "../gateway/index.ts";
 import type { ConfigSource } from "../runtime/index.ts";
+import { type RunningWorkers, startWorkers } from "../workers/index.ts";
 import { addConfigOptions, configFile, readConfigOptions } from "./config-options.ts";
 import { EXIT, reportProblems } from "./report.ts";
 import { startFailure } from "./start-failure.ts";
@@ -31,25 +32,40 @@ commas: EVENKEEL_ENDPOINTS, EVENKEEL_MODELS. A flag wins over a variable, a vari
 Examples:
   evenkeel serve --endpoint http://10.0.0.7:8000 --endpoint http://10.0.0.8:8000
   evenkeel serve --config evenkeel.yaml --log-level debug
+  evenkeel serve --config evenkeel.yaml --workers auto
 
 SIGTERM or Ctrl-C lets running requests finish; a second one ends them. With --config, SIGHUP and every change of the
 file put what it says into force without a restart.`;
 
 async function serve(config: Config, source: ConfigSource, terminal: Terminal): Promise<number> {
-  const stopped = terminal.untilStopped();
-  let server: Awaited<ReturnType<typeof startServer>> | undefined;
+  let isStopped = false;
+  const stopped = terminal.untilStopped().then(() => {
+    isStopped = true;
+  });
+  let running: Running | undefined;
   // Without a file there is nothing to read again, and a closed terminal ends the process as it ends others.
-  if (source.file !== undefined) terminal.onHangUp(() => void server?.runtime.reloader.reload("signal"));
+  if (source.file !== undefined) terminal.onHangUp(() => void running?.reloader.reload("signal"));
   try {
-    server = await startServer(config, { source });
+    running = await (config.workers === 1 ? startAlone(config, source) : startWorkers(config, source));
   } catch (error) {
+    // Ctrl-C goes to workers too, and ends those that are not up yet: no failure, since nobody wants them any more.
+    if (isStopped && config.workers > 1) return EXIT.ok;
     terminal.writeError(`error: ${startFailure(error)}\n`);
     return EXIT.failed;
   }
-  const { log } = server.runtime;
-  log.info({ listen: server.listenUrl, admin: server.adminUrl, timeouts: config.timeouts }, "serving");
+  const { log, listenUrl, adminUrl } = running;
+  const { workers, timeouts } = config;
+  log.info({ listen: listenUrl, admin: adminUrl, ...(workers > 1 && { workers }), timeouts }, "serving");
   await stopped;
-  log.info({ drainMs: config.timeouts.drainMs }, "stopping once running requests are done");
-  await server.close();
+  log.info({ drainMs: timeouts.drainMs }, "stopping once running requests are done");
+  await running.close();
   return EXIT.ok;
+}
+
+/** A balancer that serves, in one process or in several. */
+type Running = RunningWorkers;
+
+async function startAlone(config: Config, source: ConfigSource): Promise<Running> {
+  const { runtime, listenUrl, adminUrl, close } = await startServer(config, { source });
+  return { listenUrl, adminUrl, log: runtime.log, reloader: runtime.reloader, close };
 }

@@ -1,8 +1,9 @@
 import { RecordingError } from "../runtime/index.ts";
+import { WorkerError } from "../workers/index.ts";
 
-/** Why a start failed, in words; an error that is about neither an address nor a recording is thrown on. */
+/** Why a start failed, in words; an error that is about no address, no recording and no worker is thrown on. */
 export function startFailure(error: unknown): string {
-  if (error instanceof RecordingError) return error.message;
+  if (error instanceof RecordingError || error instanceof WorkerError) return error.message;
   if (!isListenError(error)) throw error;
   return `cannot listen on ${placeOf(error)}: ${REASONS[error.code] ?? error.message}`;
 }

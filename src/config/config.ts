@@ -9,6 +9,8 @@ export interface Config {
   readonly tls: ListenerTls | undefined;
   /** Where metrics and the admin API are served; undefined: nowhere. */
   readonly admin: ListenAddress | undefined;
+  /** Processes that serve clients; 1: this one alone. */
+  readonly workers: number;
   /** Who may use the admin listener; empty: whoever can connect to it. */
   readonly adminKeys: readonly KeyHash[];
   /** Who may send requests; empty: everyone, and what credentials clients bring is the engines' affair. */

@@ -18,6 +18,7 @@ export type { Environment } from "./interpolation.ts";
 export { configJsonSchema } from "./json-schema.ts";
 export { formatListenAddress } from "./listen-address.ts";
 export { loadConfig, readConfig } from "./load-config.ts";
+export { type Parcel, pack, unpack } from "./parcel.ts";
 export { parseUrl } from "./parse-url.ts";
 export { type Checked, formatProblem, type Problem } from "./problem.ts";
 export { readEndpoint, readEndpointList } from "./read-endpoints.ts";

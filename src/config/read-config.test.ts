@@ -116,6 +116,7 @@ describe("a configuration", () => {
           "upstreamKeepAliveMs": 3000,
         },
         "tls": undefined,
+        "workers": 1,
       }
     `);
   });

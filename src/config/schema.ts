@@ -10,6 +10,7 @@ import { aliases, discovery, endpointEntry, modelName, poolMapping } from "./poo
 import { failover, health, hedging, holding, limits, log, recording, streams, timeouts } from "./sections.ts";
 import { sessionKeySource } from "./session-key-source.ts";
 import { listenerTls } from "./tls-schema.ts";
+import { workers } from "./workers-schema.ts";
 import { isMapping } from "./written.ts";
 
 /**
@@ -38,6 +39,7 @@ export function configSchema(policies: readonly PolicyDefinition[]): z.ZodType<C
         .prefault("127.0.0.1:9090")
         .describe("Where metrics and the admin API are served; `off`: nowhere.")
         .meta({ value: "host:port|off" }),
+      workers,
       models: z
         .array(modelName)
         .min(1)

@@ -1,4 +1,5 @@
 import type { Cost } from "./cost.ts";
+import type { Fading } from "./fading.ts";
 import type { AccountShare } from "./shared-work.ts";
 
 /**
@@ -17,6 +18,9 @@ export interface Account {
   /** The part of both that other balancers spoke of: what became of it since is not seen. */
   readonly othersPrefillTokens: number;
   readonly othersPrefillPairs: number;
+  /** The part of that whose end is not told as it comes. */
+  readonly untoldPrefillTokens: number;
+  readonly untoldPrefillPairs: number;
   /** All prompt tokens of the waiting requests: KV they will take. */
   readonly waitingPromptTokens: number;
   /** Requests past their first token. */
@@ -36,6 +40,8 @@ export interface Account {
   recentPrefillTokens(nowMs: number): number;
   /** Attention pairs of that prefill. */
   recentPrefillPairs(nowMs: number): number;
+  /** The part of it that is this balancer's. */
+  own(nowMs: number): AccountShare;
 }
 
 /** Time constant of what an account calls recent: long against one prefill, short against a change of traffic. */
@@ -50,6 +56,7 @@ export interface WaitingLease {
 /** What another balancer said, and when it was heard. */
 interface OthersShare {
   readonly share: AccountShare;
+  readonly isPrompt: boolean;
   readonly atMs: number;
 }
 
@@ -59,31 +66,54 @@ export class MutableAccount implements Account {
   waitingRequests = 0;
   waitingPrefillTokens = 0;
   waitingPrefillPairs = 0;
-  othersPrefillTokens = 0;
-  othersPrefillPairs = 0;
+  untoldPrefillTokens = 0;
+  untoldPrefillPairs = 0;
   waitingPromptTokens = 0;
   runningRequests = 0;
   contextTokens = 0;
   outputTokens = 0;
   prefillSinceMs = 0;
+  readonly #endpointId: string;
+  readonly #changed: Set<string>;
+  readonly #fading: Fading;
   /** In order of opening; first tokens come in about that order too, so that one is found near the front. */
   readonly #waiting: WaitingLease[] = [];
-  #recentTokens = 0;
-  #recentPairs = 0;
-  #recentAtMs = 0;
-  /** What other balancers said last; part of the sums above. */
+  readonly #recent: RecentPrefill;
+  /** The part of it that is of this balancer's own leases. */
+  readonly #ownRecent: RecentPrefill;
+  /** As `prefillSinceMs`, by this balancer's own leases alone: what others said is not told back to them. */
+  #ownPrefillSinceMs = Number.NEGATIVE_INFINITY;
+  /** What other balancers said last, and what that adds up to; part of the sums above. */
   readonly #others = new Map<string, OthersShare>();
+  readonly #othersSums = noSums();
+
+  /** @param changed Takes the endpoint's id when requests come, show their first token or end: that is news to others. */
+  constructor(endpointId: string, changed: Set<string>, fading: Fading) {
+    this.#endpointId = endpointId;
+    this.#changed = changed;
+    this.#fading = fading;
+    this.#recent = new RecentPrefill(fading);
+    this.#ownRecent = new RecentPrefill(fading);
+  }
+
+  get othersPrefillTokens(): number {
+    return this.#othersSums.waitingPrefillTokens;
+  }
+
+  get othersPrefillPairs(): number {
+    return this.#othersSums.waitingPrefillPairs;
+  }
 
   get oldestWaiting(): Cost | undefined {
     return this.#waiting[0]?.cost;
   }
 
   recentPrefillTokens(nowMs: number): number {
-    return this.#recentTokens * this.#fade(nowMs);
+    return this.#recent.tokens(nowMs);
   }
 
   recentPrefillPairs(nowMs: number): number {
-    return this.#recentPairs * this.#fade(nowMs);
+    return this.#recent.pairs(nowMs);
   }
 
   addWaiting(lease: WaitingLease): void {
@@ -96,7 +126,9 @@ export class MutableAccount implements Account {
     this.waitingPromptTokens += cost.promptTokens;
     this.outputTokens += cost.decodeTokens;
     this.#waiting.push(lease);
-    this.#addRecent(cost.prefillTokens, cost.prefillPairs, openedAtMs);
+    this.#recent.add(cost.prefillTokens, cost.prefillPairs, openedAtMs);
+    this.#ownRecent.add(cost.prefillTokens, cost.prefillPairs, openedAtMs);
+    this.#changed.add(this.#endpointId);
   }
 
   /** True: it was first in line, so prefill goes on to the next. */
@@ -108,10 +140,12 @@ export class MutableAccount implements Account {
     this.waitingPrefillPairs -= cost.prefillPairs;
     this.waitingPromptTokens -= cost.promptTokens;
     this.#waiting.splice(place, 1);
+    this.#changed.add(this.#endpointId);
     return place === 0;
   }
 
   prefillMoved(nowMs: number): void {
+    this.#ownPrefillSinceMs = Math.max(this.#ownPrefillSinceMs, nowMs);
     this.prefillSinceMs = Math.max(this.prefillSinceMs, nowMs);
   }
 
@@ -123,86 +157,153 @@ export class MutableAccount implements Account {
   removeRunning(contextTokens: number): void {
     this.runningRequests--;
     this.contextTokens -= contextTokens;
+    this.#changed.add(this.#endpointId);
   }
 
-  /** What the balancer `from` has in flight there, in place of what it said before; undefined: nothing any more. */
-  adopt(from: string, share: AccountShare | undefined, nowMs: number): void {
+  /**
+   * What the balancer `from` has in flight there, in place of what it said before; undefined: nothing any more.
+   * @param isPrompt It tells each change as it comes.
+   */
+  adopt(from: string, share: AccountShare | undefined, isPrompt: boolean, nowMs: number): void {
     const before = this.#others.get(from);
-    if (before !== undefined) this.#addShare(before.share, -1, fade(before.atMs, nowMs), nowMs);
-    if (share === undefined) {
-      this.#others.delete(from);
-      return;
+    if (before !== undefined) this.#addSums(before, -1);
+    if (share === undefined) this.#others.delete(from);
+    else {
+      const told = { share, isPrompt, atMs: nowMs };
+      this.#others.set(from, told);
+      this.#addSums(told, 1);
+      const { prefillMovedAgoMs = Number.POSITIVE_INFINITY } = share;
+      this.prefillSinceMs = Math.max(this.prefillSinceMs, nowMs - prefillMovedAgoMs);
     }
-    this.#others.set(from, { share, atMs: nowMs });
-    this.#addShare(share, 1, 1, nowMs);
-    this.prefillMoved(nowMs - share.prefillMovedAgoMs);
+    if (before !== undefined || share !== undefined) this.#sumRecent(nowMs);
   }
 
   /** The part of it that is this balancer's. */
   own(nowMs: number): AccountShare {
-    let recentPrefillTokens = this.recentPrefillTokens(nowMs);
-    let recentPrefillPairs = this.recentPrefillPairs(nowMs);
-    const own = sumsOf(this);
-    for (const { share, atMs } of this.#others.values()) {
-      for (const sum of SUMS) own[sum] -= share[sum];
-      recentPrefillTokens -= share.recentPrefillTokens * fade(atMs, nowMs);
-      recentPrefillPairs -= share.recentPrefillPairs * fade(atMs, nowMs);
-    }
-    return { ...own, recentPrefillTokens, recentPrefillPairs, prefillMovedAgoMs: nowMs - this.prefillSinceMs };
+    const others = this.#othersSums;
+    return {
+      requests: this.requests - others.requests,
+      waitingRequests: this.waitingRequests - others.waitingRequests,
+      waitingPrefillTokens: this.waitingPrefillTokens - others.waitingPrefillTokens,
+      waitingPrefillPairs: this.waitingPrefillPairs - others.waitingPrefillPairs,
+      waitingPromptTokens: this.waitingPromptTokens - others.waitingPromptTokens,
+      runningRequests: this.runningRequests - others.runningRequests,
+      contextTokens: this.contextTokens - others.contextTokens,
+      outputTokens: this.outputTokens - others.outputTokens,
+      recentPrefillTokens: this.#ownRecent.tokens(nowMs),
+      recentPrefillPairs: this.#ownRecent.pairs(nowMs),
+      prefillMovedAgoMs: Number.isFinite(this.#ownPrefillSinceMs) ? nowMs - this.#ownPrefillSinceMs : undefined,
+    };
   }
 
   /** The endpoint left: what others have there is theirs to know. */
   forgetOthers(): void {
-    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, this.#recentAtMs);
+    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, false, this.#recent.atMs);
   }
 
-  #addShare(share: AccountShare, sign: 1 | -1, recentFade: number, nowMs: number): void {
-    for (const sum of SUMS) this[sum] += sign * share[sum];
-    this.othersPrefillTokens += sign * share.waitingPrefillTokens;
-    this.othersPrefillPairs += sign * share.waitingPrefillPairs;
-    const factor = sign * recentFade;
-    this.#addRecent(factor * share.recentPrefillTokens, factor * share.recentPrefillPairs, nowMs);
+  #addSums({ share, isPrompt }: OthersShare, sign: 1 | -1): void {
+    addSums(this, share, sign);
+    addSums(this.#othersSums, share, sign);
+    if (isPrompt) return;
+    this.untoldPrefillTokens += sign * share.waitingPrefillTokens;
+    this.untoldPrefillPairs += sign * share.waitingPrefillPairs;
   }
 
-  #addRecent(tokens: number, pairs: number, nowMs: number): void {
-    this.#recentTokens = this.recentPrefillTokens(nowMs) + tokens;
-    this.#recentPairs = this.recentPrefillPairs(nowMs) + pairs;
-    this.#recentAtMs = nowMs;
+  /** Anew: what fades has digits that taking away what was added would leave behind. */
+  #sumRecent(nowMs: number): void {
+    let tokens = this.#ownRecent.tokens(nowMs);
+    let pairs = this.#ownRecent.pairs(nowMs);
+    for (const { share, atMs } of this.#others.values()) {
+      const left = this.#fading.left(atMs, nowMs);
+      tokens += share.recentPrefillTokens * left;
+      pairs += share.recentPrefillPairs * left;
+    }
+    this.#recent.set(tokens, pairs, nowMs);
+  }
+}
+
+/** Prefill that was sent lately, fading with `RECENT_PREFILL_MS`. */
+class RecentPrefill {
+  #tokens = 0;
+  #pairs = 0;
+  #atMs = 0;
+  readonly #fading: Fading;
+  /** What was left of it at this tick. */
+  #leftAtTick = 1;
+  #tickMs = 0;
+
+  constructor(fading: Fading) {
+    this.#fading = fading;
   }
 
-  #fade(nowMs: number): number {
-    return fade(this.#recentAtMs, nowMs);
+  /** When it was last added to or set. */
+  get atMs(): number {
+    return this.#atMs;
+  }
+
+  tokens(nowMs: number): number {
+    return this.#tokens * this.#leftAt(nowMs);
+  }
+
+  pairs(nowMs: number): number {
+    return this.#pairs * this.#leftAt(nowMs);
+  }
+
+  add(tokens: number, pairs: number, nowMs: number): void {
+    this.set(this.tokens(nowMs) + tokens, this.pairs(nowMs) + pairs, nowMs);
+  }
+
+  set(tokens: number, pairs: number, nowMs: number): void {
+    this.#tokens = tokens;
+    this.#pairs = pairs;
+    this.#atMs = nowMs;
+    this.#tickMs = Number.NaN;
+  }
+
+  #leftAt(nowMs: number): number {
+    if (nowMs === this.#atMs) return 1;
+    const tickMs = this.#fading.tickMs(nowMs);
+    if (tickMs !== this.#tickMs) {
+      this.#tickMs = tickMs;
+      this.#leftAtTick = this.#fading.left(this.#atMs, tickMs);
+    }
+    return this.#leftAtTick * this.#fading.leftSinceTick(nowMs);
   }
 }
 
 /** Sums over leases, which add up over balancers as well. */
-const SUMS = [
-  "requests",
-  "waitingRequests",
-  "waitingPrefillTokens",
-  "waitingPrefillPairs",
-  "waitingPromptTokens",
-  "runningRequests",
-  "contextTokens",
-  "outputTokens",
-] as const;
+interface Sums {
+  requests: number;
+  waitingRequests: number;
+  waitingPrefillTokens: number;
+  waitingPrefillPairs: number;
+  waitingPromptTokens: number;
+  runningRequests: number;
+  contextTokens: number;
+  outputTokens: number;
+}
 
-function sumsOf(account: Account): Record<(typeof SUMS)[number], number> {
-  const { requests, waitingRequests, waitingPrefillTokens, waitingPrefillPairs } = account;
-  const { waitingPromptTokens, runningRequests, contextTokens, outputTokens } = account;
+function noSums(): Sums {
   return {
-    requests,
-    waitingRequests,
-    waitingPrefillTokens,
-    waitingPrefillPairs,
-    waitingPromptTokens,
-    runningRequests,
-    contextTokens,
-    outputTokens,
+    requests: 0,
+    waitingRequests: 0,
+    waitingPrefillTokens: 0,
+    waitingPrefillPairs: 0,
+    waitingPromptTokens: 0,
+    runningRequests: 0,
+    contextTokens: 0,
+    outputTokens: 0,
   };
 }
 
-/** What is left at `nowMs` of something that was recent at `atMs`. */
-function fade(atMs: number, nowMs: number): number {
-  return Math.exp((atMs - nowMs) / RECENT_PREFILL_MS);
+/** Field by field: this runs for each endpoint of each message, and a loop over names takes several times as long. */
+function addSums(to: Sums, share: Readonly<Sums>, sign: 1 | -1): void {
+  to.requests += sign * share.requests;
+  to.waitingRequests += sign * share.waitingRequests;
+  to.waitingPrefillTokens += sign * share.waitingPrefillTokens;
+  to.waitingPrefillPairs += sign * share.waitingPrefillPairs;
+  to.waitingPromptTokens += sign * share.waitingPromptTokens;
+  to.runningRequests += sign * share.runningRequests;
+  to.contextTokens += sign * share.contextTokens;
+  to.outputTokens += sign * share.outputTokens;
 }

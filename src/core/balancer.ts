@@ -79,11 +79,12 @@ export class Balancer {
   /** @throws RangeError when the policy is unknown or its options do not fit; the message lists what would. */
   constructor(options: BalancerOptions) {
     const { policy = "least_delay", policyOptions = {} } = options;
-    const ledger = new Ledger();
-    this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding }, options.order ?? keyOrder);
+    const changed = new Set<string>();
+    const ledger = new Ledger(changed);
+    this.#holding = new Holding({ ...DEFAULT_HOLDING_LIMITS, ...options.holding }, options.order ?? keyOrder, changed);
     this.#random = new PeekableRandom(options.random ?? seededRandom(1));
     this.#pool = new Pool(ledger, this.#holding, new ReuseOdds(), options);
-    this.#sharing = new Sharing(this.#pool, ledger);
+    this.#sharing = new Sharing(this.#pool, ledger, changed);
     this.#router = new Router(nameOf(policy), createPolicy(policy, policyOptions), this.#pool, ledger, this.#sharing);
     const binding = { whenFull: options.whenFull ?? "refuse", random: this.#random };
     this.#binder = new Binder(this.#router, this.#pool, this.#holding, binding);
@@ -240,7 +241,7 @@ export class Balancer {
         if (member.kvCapacityTokens !== undefined) member.mirror.resize(member.kvCapacityTokens);
         return NO_MEMBERS;
       case "models":
-        member.models = observation.models;
+        this.#pool.setModels(member, observation.models);
         break;
       case "restarted":
         member.restarted(nowMs);
@@ -248,14 +249,14 @@ export class Balancer {
       case "draining":
         return [member, ...this.#pool.setDraining(member, observation.isDraining, nowMs)];
       case "succeeded":
-        return member.succeeded(observation.lease, nowMs) ? [member] : NO_MEMBERS;
+        return this.#pool.succeeded(member, observation.lease, nowMs) ? [member] : NO_MEMBERS;
       case "failed":
         return this.#pool.failed(member, observation.lease, nowMs) ? [member] : NO_MEMBERS;
       case "neutral":
         member.breaker.dismissed(observation.lease);
         return NO_MEMBERS;
       case "busy":
-        return member.refused(observation.lease, observation.retryAfterMs, nowMs) ? [member] : NO_MEMBERS;
+        return this.#pool.refused(member, observation.lease, observation.retryAfterMs, nowMs) ? [member] : NO_MEMBERS;
     }
     return [member];
   }
@@ -270,6 +271,11 @@ export class Balancer {
   /** What this balancer tells others in front of the same endpoints. It holds what was sent since it was last asked. */
   share(nowMs: number): SharedWork {
     return this.#sharing.share(nowMs);
+  }
+
+  /** As `share`, of those endpoints alone where something changed since; undefined: nothing did, and nothing is told. */
+  shareChanges(nowMs: number): SharedWork | undefined {
+    return this.#sharing.shareChanges(nowMs);
   }
 
   /** What the balancer `from` said of its work, in place of what it said before; undefined: it is gone. */
@@ -289,7 +295,7 @@ export class Balancer {
     for (const { prefillDueMs } of this.#router.unseen.items()) wakeMs = Math.min(wakeMs, prefillDueMs ?? wakeMs);
     for (const member of this.#pool.members) {
       wakeMs = Math.min(wakeMs, member.returnsAtMs(nowMs));
-      const { held, othersPrefillDueMs: dueMs } = member;
+      const { held, untoldPrefillDueMs: dueMs } = member;
       if (held.first !== undefined && dueMs !== undefined && dueMs > nowMs) wakeMs = Math.min(wakeMs, dueMs);
     }
     return wakeMs < Number.POSITIVE_INFINITY ? wakeMs : undefined;

@@ -1,6 +1,7 @@
 import { costOf } from "./cost.ts";
-import type { Decision, Explanation, Forecast, RefusalReason, Refused, Release, Routed } from "./decision.ts";
+import type { Decision, Forecast, RefusalReason, Refused, Release, Routed } from "./decision.ts";
 import { refusalOf } from "./eligibility.ts";
+import { Grounds, HeldOn } from "./grounds.ts";
 import { goesBefore, type Rank } from "./hold-order.ts";
 import type { Holding } from "./holding.ts";
 import type { Member } from "./member.ts";
@@ -36,7 +37,7 @@ export class Binder {
     this.#options = options;
   }
 
-  get #binding(): LateBinding | undefined {
+  #binding(): LateBinding | undefined {
     return this.#router.policy.lateBinding;
   }
 
@@ -45,24 +46,24 @@ export class Binder {
     ticket.tenant.arrived();
     const { weighed, place } = this.#plan(ticket, this.#options.random, nowMs);
     if (place === undefined) return this.#settle(ticket, weighed, nowMs);
-    const { explanation } = weighed;
-    if (ticket.deadlineMs <= nowMs) return this.#refuse(ticket, "queue_timeout", nowMs, explanation);
+    const { grounds } = weighed;
+    if (ticket.deadlineMs <= nowMs) return this.#refuse(ticket, "queue_timeout", nowMs, grounds);
     const shed = this.#holding.makeRoomFor(ticket);
-    if (shed === undefined) return this.#refuse(ticket, "queue_full", nowMs, explanation);
+    if (shed === undefined) return this.#refuse(ticket, "queue_full", nowMs, grounds);
     this.#holding.put(ticket, place);
     // Who is behind one that was shed goes by the next event: this one has nobody yet to tell of its own release.
-    return { kind: "held", ticket, explanation, displaced: this.#refuseAll(shed, "shed", nowMs) };
+    return new HeldOn(grounds, ticket, this.#refuseAll(shed, "shed", nowMs));
   }
 
   /** What the decision would be, with nothing changed. */
   forecast(ticket: Ticket, random: Random, nowMs: number): Forecast {
     const { weighed, place } = this.#plan(ticket, random, nowMs);
-    const { chosen, explanation } = weighed;
+    const { chosen, grounds } = weighed;
     const isRefused = place !== undefined && !this.#holding.canTake(ticket);
     return {
       chosen: isRefused ? undefined : chosen?.endpoint,
       wouldHold: place !== undefined && !isRefused,
-      explanation,
+      explanation: grounds.explanation,
     };
   }
 
@@ -132,14 +133,18 @@ export class Binder {
     return this.#refuseAll(tickets, reason, nowMs);
   }
 
-  /** While `member` can begin on somebody: a guest that goes before all of its own, or the first of its own. */
+  /**
+   * While `member` can begin on somebody: a guest that goes before all of its own, or the first of its own. Whoever
+   * another balancer holds for it, and goes before those, is left to that one.
+   */
   #serve(member: Member, releases: Release[], nowMs: number): void {
     if (!member.isUsable) return;
     for (let served = 0; served < MAX_SERVED && !isAtCap(member); served++) {
       const { first } = member.held;
       const guest = this.#guestOf(member, first, nowMs);
       if (guest !== undefined) this.#release(guest.ticket, { ...guest.weighed, chosen: member }, releases, nowMs);
-      else if (first !== undefined && this.#canBegin(first, member, nowMs)) this.#rebind(first, releases, nowMs);
+      else if (first === undefined || member.held.isOthersTurn(first)) return;
+      else if (this.#canBegin(first, member, nowMs)) this.#rebind(first, releases, nowMs);
       else return;
     }
   }
@@ -157,9 +162,9 @@ export class Binder {
       const ticket = endpoint === member.endpoint ? undefined : held.firstOf(isTaken);
       if (ticket === undefined || !this.#canBegin(ticket, member, nowMs)) continue;
       const { request, arrivedAtMs, urgency, tenant } = ticket;
-      const key = this.#binding?.holdKey(request, member, arrivedAtMs) ?? Number.POSITIVE_INFINITY;
+      const key = this.#binding()?.holdKey(request, member, arrivedAtMs) ?? Number.POSITIVE_INFINITY;
       const rank = { urgency, tenant, key };
-      if (best !== undefined && !goesBefore(rank, best)) continue;
+      if ((best !== undefined && !goesBefore(rank, best)) || member.held.isOthersTurn(rank)) continue;
       const weighed = this.#weigh(ticket, nowMs);
       if (gainOf(weighed, endpoint.id, member.endpoint.id) <= 0) continue;
       guest = { ticket, weighed };
@@ -208,7 +213,7 @@ export class Binder {
   #plan(ticket: Ticket, random: Random, nowMs: number): { weighed: Weighed; place: HoldingPlace | undefined } {
     let weighed = this.#router.weigh(ticket, random, nowMs);
     let place = this.#holding.limits.maxRequests > 0 ? this.#placeToWait(ticket, weighed, nowMs) : undefined;
-    if (place !== undefined && weighed.explanation.excluded.some(({ why }) => why === "warming")) {
+    if (place !== undefined && weighed.grounds.excluded.some(({ why }) => why === "warming")) {
       // It would be the first who has to wait, and an endpoint that was spared till now may help.
       weighed = this.#router.weigh(ticket, random, nowMs, true);
       place = this.#placeToWait(ticket, weighed, nowMs);
@@ -228,13 +233,26 @@ export class Binder {
   #placeToWait(ticket: Ticket, weighed: Weighed, nowMs: number): HoldingPlace | undefined {
     const { chosen, candidates } = weighed;
     if (chosen === undefined) {
-      const isFull = weighed.explanation.excluded.some(({ why }) => why === "no_room");
+      const isFull = weighed.grounds.excluded.some(({ why }) => why === "no_room");
       return isFull && this.#options.whenFull === "hold" ? this.#placeForAny(ticket) : undefined;
     }
-    if (candidates.some(({ account }) => account.requests === 0)) return undefined;
-    if (this.#binding === undefined) return this.#placeBehindOthers(ticket, chosen, nowMs);
-    const key = this.#binding.holdKey(ticket.request, chosen, ticket.arrivedAtMs);
-    if (this.#canBegin(ticket, chosen, nowMs) && isFirst(ticket, key, chosen.held.first)) return undefined;
+    const binding = this.#binding();
+    const place =
+      binding === undefined
+        ? this.#placeBehindOthers(ticket, chosen, nowMs)
+        : this.#placeBeforeIt(ticket, chosen, binding, nowMs);
+    if (place === undefined || candidates.some(({ account }) => account.requests === 0)) return undefined;
+    return place;
+  }
+
+  /** Its place among those held for `chosen`; undefined: that can begin on it, and nobody goes before it. */
+  #placeBeforeIt(ticket: Ticket, chosen: Member, binding: LateBinding, nowMs: number): HoldingPlace | undefined {
+    const { held } = chosen;
+    const canBegin = this.#canBegin(ticket, chosen, nowMs);
+    if (canBegin && held.requests === 0) return undefined;
+    const key = binding.holdKey(ticket.request, chosen, ticket.arrivedAtMs);
+    const { urgency } = ticket;
+    if (canBegin && isFirst(ticket, key, held.first) && !held.isOthersTurn({ urgency, key })) return undefined;
     const { prefillTokens, prefillPairs } = costOf(ticket.request, chosen.cachedTokens(ticket.request));
     return { endpointId: chosen.endpoint.id, key, prefillTokens, prefillPairs };
   }
@@ -255,15 +273,15 @@ export class Binder {
    * are at their caps.
    */
   #fitting({ request }: Ticket, weighed: Weighed): Weighed {
-    const binding = this.#binding;
+    const binding = this.#binding();
     if (binding === undefined || weighed.chosen === undefined) return weighed;
     if (isAtCap(weighed.chosen)) return { ...weighed, chosen: undefined };
     if (binding.fits(request, weighed.chosen)) return weighed;
-    const { candidates, explanation } = weighed;
+    const { candidates, grounds } = weighed;
     let chosen: Member = weighed.chosen;
     let leastScore = Number.POSITIVE_INFINITY;
     for (const [i, candidate] of candidates.entries()) {
-      const score = explanation.considered[i]?.score ?? Number.POSITIVE_INFINITY;
+      const score = grounds.considered[i]?.score ?? Number.POSITIVE_INFINITY;
       if (score >= leastScore || !binding.fits(request, candidate)) continue;
       chosen = candidate as Member;
       leastScore = score;
@@ -277,7 +295,7 @@ export class Binder {
   }
 
   #canBegin({ request }: Ticket, member: Member, nowMs: number): boolean {
-    return !isAtCap(member) && (this.#binding === undefined || this.#binding.canBegin(request, member, nowMs));
+    return !isAtCap(member) && (this.#binding()?.canBegin(request, member, nowMs) ?? true);
   }
 
   /** Says of requests whether `member` could take them, room aside. */
@@ -290,28 +308,23 @@ export class Binder {
   }
 
   #settle(ticket: Ticket, weighed: Weighed, nowMs: number): Routed | Refused {
-    const { chosen, explanation } = weighed;
+    const { chosen, grounds } = weighed;
     return chosen === undefined
-      ? this.#refuse(ticket, refusalOf(explanation.excluded), nowMs, explanation)
+      ? this.#refuse(ticket, refusalOf(grounds.excluded), nowMs, grounds)
       : this.#router.route(ticket, weighed, chosen, nowMs);
   }
 
-  #refuse({ request }: Ticket, reason: RefusalReason, nowMs: number, explanation: Explanation): Refused {
+  #refuse({ request }: Ticket, reason: RefusalReason, nowMs: number, grounds: Grounds): Refused {
     const ahead = this.#holding.countAhead(this.#holding.order.urgencyOf(request));
-    return this.#router.refuse(reason, explanation, ahead, nowMs);
+    return this.#router.refuse(reason, grounds, ahead, nowMs);
   }
 
   /** Tickets that are held no more. */
   #refuseAll(tickets: readonly Ticket[], reason: RefusalReason, nowMs: number): readonly Release[] {
     if (tickets.length === 0) return NO_RELEASES;
     // Nobody asked the policy: what it would say now is not why.
-    const explanation = {
-      policy: this.#router.policyName,
-      reason: `held, then ${reason}`,
-      considered: [],
-      excluded: [],
-    };
-    return tickets.map((ticket) => ({ ticket, decision: this.#refuse(ticket, reason, nowMs, explanation) }));
+    const grounds = new Grounds(this.#router.policyName, `held, then ${reason}`, []);
+    return tickets.map((ticket) => ({ ticket, decision: this.#refuse(ticket, reason, nowMs, grounds) }));
   }
 
   #release(ticket: Ticket, weighed: Weighed, releases: Release[], nowMs: number): void {
@@ -338,8 +351,8 @@ function scopeOf({ request: { model }, tried }: Ticket): string {
 }
 
 /** What a request held for `from` gains by going to `to`, in the policy's score; 0: it cannot go there. */
-function gainOf({ explanation }: Weighed, from: string | undefined, to: string): number {
-  const scoreAt = (id: string | undefined) => explanation.considered.find(({ endpoint }) => endpoint === id)?.score;
+function gainOf({ grounds }: Weighed, from: string | undefined, to: string): number {
+  const scoreAt = (id: string | undefined) => grounds.considered.find(({ endpoint }) => endpoint === id)?.score;
   const scoreThere = scoreAt(to);
   return scoreThere === undefined ? 0 : (scoreAt(from) ?? Number.POSITIVE_INFINITY) - scoreThere;
 }

@@ -28,12 +28,22 @@ export function workTokens(prefillTokens: number, decodeTokens: number): number 
 /** Cost of `request` where `cachedTokens` of its prompt are already held. Whole tokens: sums of them stay exact. */
 export function costOf(request: RequestProfile, cachedTokens: number): Cost {
   const promptTokens = Math.ceil(request.promptTokens);
-  const heldTokens = Math.max(0, Math.min(Math.floor(cachedTokens), promptTokens));
-  const prefillTokens = promptTokens - heldTokens;
+  const prefillTokens = uncachedTokens(request, cachedTokens);
   return {
     prefillTokens,
-    prefillPairs: prefillTokens * heldTokens + (prefillTokens * prefillTokens) / 2,
+    prefillPairs: attentionPairs(prefillTokens, promptTokens),
     promptTokens,
     decodeTokens: Math.round(request.output.remainingAfter(0)),
   };
+}
+
+/** What is left to compute of a prompt of which `cachedTokens` are held. */
+export function uncachedTokens(request: RequestProfile, cachedTokens: number): number {
+  const promptTokens = Math.ceil(request.promptTokens);
+  return promptTokens - Math.max(0, Math.min(Math.floor(cachedTokens), promptTokens));
+}
+
+/** Attention pairs of a prefill of the last `prefillTokens` of a prompt. */
+export function attentionPairs(prefillTokens: number, promptTokens: number): number {
+  return prefillTokens * (promptTokens - prefillTokens) + (prefillTokens * prefillTokens) / 2;
 }

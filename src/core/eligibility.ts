@@ -7,9 +7,9 @@ import type { Ramp } from "./slow-start.ts";
 /** Who may take a request, and why the others may not. */
 export interface Eligibility {
   readonly members: readonly Member[];
+  readonly excluded: readonly Excluded[];
   /** Those excluded for want of room alone: what a policy says of them explains a saturated pool. */
   readonly full: readonly Member[];
-  readonly excluded: readonly Excluded[];
   /** Those who could take it but are held to a smaller share, whether they may have this one or not; undefined: nobody is. */
   readonly ramp: Ramp<Member> | undefined;
 }
@@ -45,6 +45,26 @@ export function lastingExclusionOf(
   if (member.endpoint.weight === 0) return "weight_zero";
   if (!takesTraffic(member.availability)) return member.availability;
   return tried.includes(member.endpoint.id) ? "tried" : undefined;
+}
+
+/** Who may take the request, room and warmth aside: those that are free to, or the last resort where there are none. */
+export function standingOf(
+  members: readonly Member[],
+  request: RequestProfile,
+  tried: readonly string[],
+  nowMs: number,
+): Eligibility {
+  const able: Member[] = [];
+  const excluded: Excluded[] = [];
+  for (const member of members) {
+    const why = exclusionOf(member, request, tried, nowMs);
+    if (why === undefined) able.push(member);
+    else excluded.push({ endpoint: member.endpoint.id, why });
+  }
+  if (able.length > 0) return { members: able, excluded, full: [], ramp: undefined };
+  const last = lastResort(members, request, tried, nowMs);
+  const isLast = ({ endpoint }: Excluded) => last.some((member) => member.endpoint.id === endpoint);
+  return { members: last, excluded: excluded.filter((each) => !isLast(each)), full: [], ramp: undefined };
 }
 
 /**

@@ -25,8 +25,10 @@ export interface DecodeStretch {
   readonly prefillSteps: number;
 }
 
-/** Time of an observed piece of work, and how exact it is. */
-interface Timing {
+/** A piece of work that was timed. */
+export interface SpeedSample {
+  readonly scale: Scale;
+  readonly work: Work;
   readonly ms: number;
   /** Spread of its logarithm. */
   readonly noise: number;
@@ -65,6 +67,7 @@ export class EngineSpeed {
   #configuredTokensPerSecond: number | undefined;
   /** Undefined: not made since something of its own changed. */
   #belief: Belief | undefined;
+  #untold: SpeedSample[] = [];
   /** Observations of the pool when this endpoint was last seen, or joined. */
   readonly #poolSamplesAtOwn: Record<Scale, number>;
 
@@ -93,12 +96,12 @@ export class EngineSpeed {
 
   /** How much slower than the prior the fixed part of a decode step is. */
   get decodeScale(): number {
-    return this.#believed.decodeScale;
+    return this.#believed().decodeScale;
   }
 
   /** How much slower than the prior prefill is, but for its attention; as decoding until a prefill was seen. */
   get prefillScale(): number {
-    return this.#believed.prefillScale;
+    return this.#believed().prefillScale;
   }
 
   /** Observations of this endpoint itself. */
@@ -108,7 +111,7 @@ export class EngineSpeed {
 
   /** What one iteration of this engine is believed to cost. The same object until it changes. */
   get coefficients(): EngineCoefficients {
-    return this.#believed.coefficients;
+    return this.#believed().coefficients;
   }
 
   /**
@@ -137,7 +140,7 @@ export class EngineSpeed {
    */
   observeDecode(stretch: DecodeStretch, observedMs: number): boolean {
     const { tokens, sequences, contextTokens, prefillTokens, prefillPairs, prefillSteps } = stretch;
-    const { prefillRatios, decodeRatios } = this.#believed;
+    const { prefillRatios, decodeRatios } = this.#believed();
     const step = decodeWork(Math.max(1, sequences), contextTokens);
     const decodeWorkMs = tokens * workMs(step, decodeRatios);
     const prefillWorkMs =
@@ -153,8 +156,8 @@ export class EngineSpeed {
       scale * PRIOR_COEFFICIENTS.weightsMs >= prefillScale * PRIOR_COEFFICIENTS.computeMs * sequences;
     const isTelling = decodeMs > observedMs / 2 && isDecodeBound;
     // What is left of a difference is less exact than what it was taken from.
-    if (isTelling)
-      this.#observe("decode", step, { ms: decodeMs / tokens, noise: (DECODE_NOISE * observedMs) / decodeMs });
+    const noise = (DECODE_NOISE * observedMs) / decodeMs;
+    if (isTelling) this.#observe({ scale: "decode", work: step, ms: decodeMs / tokens, noise });
     return isTelling;
   }
 
@@ -163,7 +166,7 @@ export class EngineSpeed {
    * than the compute it hides, the time says nothing of the compute.
    */
   observePrefill({ tokens, pairs, sequences, contextTokens }: PrefillBatch, observedMs: number): void {
-    const { decodeScale, prefillScale, decodeRatios, prefillRatios } = this.#believed;
+    const { decodeScale, prefillScale, decodeRatios, prefillRatios } = this.#believed();
     const steps = Math.ceil(tokens / PRIOR_COEFFICIENTS.maxBatchTokens);
     const weightsMs = decodeScale * PRIOR_COEFFICIENTS.weightsMs;
     const step = decodeWork(sequences, contextTokens);
@@ -176,19 +179,33 @@ export class EngineSpeed {
     // No step is shorter than one that only decodes. Half of one leaves no doubt: if the belief came from slower
     // endpoints it is wrong, and if it is the endpoint's own, these prompts were done in a step that ended before.
     if (observedMs < stepMs / 2) {
-      if (!isDecodeKnown) this.#observe("decode", step, { ms: observedMs, noise });
+      if (!isDecodeKnown) this.#observe({ scale: "decode", work: step, ms: observedMs, noise });
       return;
     }
     const work = prefillWork(tokens, pairs);
     const scale = ownMs / workMs(work, prefillRatios);
     const isPossible = !isDecodeKnown || scale > decodeScale / MAX_PREFILL_LEAD;
     if (isComputeBound && isPossible) {
-      this.#observe("prefill", work, { ms: ownMs, noise: (noise * observedMs) / ownMs });
+      this.#observe({ scale: "prefill", work, ms: ownMs, noise: (noise * observedMs) / ownMs });
     }
   }
 
-  #observe(scale: Scale, work: Work, { ms, noise }: Timing): void {
-    if (!(ms > 0)) return;
+  /** What was learned here since it was last asked, for others to learn from; of more than a few the last. */
+  takeSamples(): readonly SpeedSample[] {
+    const samples = this.#untold;
+    if (samples.length > 0) this.#untold = [];
+    return samples;
+  }
+
+  #observe(sample: SpeedSample): void {
+    if (!(sample.ms > 0)) return;
+    this.learn(sample);
+    if (this.#untold.length === MAX_UNTOLD) this.#untold.shift();
+    this.#untold.push(sample);
+  }
+
+  /** As if it had been timed here. */
+  learn({ scale, work, ms, noise }: SpeedSample): void {
     // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
     const fade = this.#fade(scale);
     if (fade < 0.5 && this.#weight(scale, fade) < POOL_WEIGHT) this.#scales.forget(scale);
@@ -198,7 +215,8 @@ export class EngineSpeed {
     this.#belief = undefined;
   }
 
-  get #believed(): Belief {
+  /** A method, since V8 looks up an accessor of a private name anew with each call. */
+  #believed(): Belief {
     if (this.#belief?.poolVersion !== this.#pool.version) this.#belief = this.#believe();
     return this.#belief as Belief;
   }
@@ -233,8 +251,8 @@ export class EngineSpeed {
 
   /** What is believed of decoding without having seen it, or having seen it long ago. */
   #decodeLogUnseen(fade: number): number {
-    const expected = this.#configuredLog ?? this.#pool.decodeLog;
-    const hoped = (this.#configuredLog ?? this.#pool.fastestDecodeLog) - HOPE;
+    const expected = this.#configuredLog() ?? this.#pool.decodeLog;
+    const hoped = (this.#configuredLog() ?? this.#pool.fastestDecodeLog) - HOPE;
     return fade * expected + (1 - fade) * hoped;
   }
 
@@ -255,11 +273,14 @@ export class EngineSpeed {
     return Math.exp((-Math.LN2 * unseenFor) / (HALF_LIFE * this.#pool.size));
   }
 
-  get #configuredLog(): number | undefined {
+  #configuredLog(): number | undefined {
     const configured = this.#configuredTokensPerSecond;
     return configured === undefined ? undefined : Math.log(PRIOR_TOKENS_PER_SECOND / configured);
   }
 }
+
+/** More than an endpoint gives in half a second, but for a storm of short prompts, of which some tell as much as all. */
+const MAX_UNTOLD = 8;
 
 /**
  * A prefill scale below the decode scale over this is no engine's. The prior's hardware does about as much arithmetic

@@ -32,6 +32,27 @@ describe("HashSlots", () => {
     for (const [i, slot] of given.entries()) expect(slots.slotOf(i * 7919)).toBe(slot);
   });
 
+  it("takes a guess for what it is", () => {
+    const slots = new HashSlots();
+    const [five, six] = [slots.add(5), slots.add(6)];
+    for (const guess of [five, six, -1, slots.size, slots.capacity]) {
+      expect([slots.slotNear(5, guess), slots.slotNear(6, guess), slots.slotNear(0, guess)]).toEqual([five, six, -1]);
+    }
+    slots.remove(five);
+    expect(slots.slotNear(5, five)).toBe(-1);
+    slots.clear();
+    expect(slots.slotNear(6, six)).toBe(-1);
+  });
+
+  it.each([0, 1, 2, 3, 4, 7, 8, 9, 99, 100])("counts how many of a chain it holds from the start: %d", (held) => {
+    const chain = Array.from({ length: 100 }, (_, i) => 1000 + i);
+    const slots = new HashSlots();
+    for (const hash of chain.slice(0, held)) slots.add(hash);
+    expect(slots.leadOf(chain, 100)).toBe(held);
+    expect(slots.leadOf(chain, 5)).toBe(Math.min(held, 5));
+    expect(slots.leadOf([], 0)).toBe(0);
+  });
+
   it("is empty and as roomy as before when cleared", () => {
     const slots = new HashSlots();
     slots.add(1);

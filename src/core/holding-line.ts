@@ -1,4 +1,4 @@
-import type { Tenant } from "./hold-order.ts";
+import type { Rank, Tenant } from "./hold-order.ts";
 import { HoldingClass } from "./holding-class.ts";
 import type { HeldPrefill, HeldWork } from "./policy.ts";
 import type { HeldShare } from "./shared-work.ts";
@@ -12,9 +12,13 @@ export class HoldingLine implements HeldWork {
   #size = 0;
   /** What other balancers hold for the endpoint, each as it said last. */
   readonly #others = new Map<string, HeldShare>();
+  /** How many those are together. */
+  #othersRequests = 0;
+  /** The first of each other balancer's, by this one's clock. */
+  readonly #othersFirst = new Map<string, Turn>();
 
   get requests(): number {
-    return this.#size + this.#othersSum("requests");
+    return this.#size + this.#othersRequests;
   }
 
   /** The most urgent first; none is empty. */
@@ -38,7 +42,7 @@ export class HoldingLine implements HeldWork {
   }
 
   aheadOf(key: number, urgency: number): HeldPrefill {
-    if (this.#size === 0 && this.#others.size === 0) return NOTHING;
+    if (this.requests === 0) return NOTHING;
     // Of the keys of those that others hold nothing is known: half of them go before it.
     let prefillTokens = this.#othersSum("prefillTokens") / 2;
     let prefillPairs = this.#othersSum("prefillPairs") / 2;
@@ -52,7 +56,7 @@ export class HoldingLine implements HeldWork {
   }
 
   countBehind(key: number, urgency: number): number {
-    let count = this.#othersSum("requests") / 2;
+    let count = this.#othersRequests / 2;
     for (const { urgency: held, all } of this.#classes) {
       if (held <= urgency) count += all.size;
       if (held === urgency) count -= all.countUpTo(key);
@@ -60,21 +64,39 @@ export class HoldingLine implements HeldWork {
     return count;
   }
 
-  /** What the balancer `from` holds for the endpoint, in place of what it said before; undefined: nothing any more. */
-  adopt(from: string, share: HeldShare | undefined): void {
+  /**
+   * What the balancer `from` holds for the endpoint, in place of what it said before; undefined: nothing any more.
+   * @param isPrompt It tells each change as it comes. Otherwise its first may have gone long ago, and nobody waits for it.
+   */
+  adopt(from: string, share: HeldShare | undefined, isPrompt: boolean, nowMs: number): void {
     if (share === undefined || share.requests === 0) this.#others.delete(from);
     else this.#others.set(from, share);
+    const first = isPrompt ? share?.first : undefined;
+    if (first === undefined) this.#othersFirst.delete(from);
+    else this.#othersFirst.set(from, { urgency: first.urgency, key: nowMs - first.keyAgoMs });
+    this.#othersRequests = this.#othersSum("requests");
+  }
+
+  /** Somebody whom another balancer holds for the endpoint goes before one of this turn. What tenants got there is not known. */
+  isOthersTurn({ urgency, key }: Turn): boolean {
+    for (const first of this.#othersFirst.values()) {
+      if (first.urgency > urgency || (first.urgency === urgency && first.key < key)) return true;
+    }
+    return false;
   }
 
   /** What is held here. */
-  own(): HeldShare {
+  own(nowMs: number): HeldShare {
     let prefillTokens = 0;
     let prefillPairs = 0;
     for (const { all } of this.#classes) {
       prefillTokens += all.prefillTokens(all.size);
       prefillPairs += all.prefillPairs(all.size);
     }
-    return { requests: this.#size, prefillTokens, prefillPairs };
+    const held = { requests: this.#size, prefillTokens, prefillPairs };
+    const { first } = this;
+    if (first === undefined) return held;
+    return { ...held, first: { urgency: first.urgency, keyAgoMs: nowMs - first.key } };
   }
 
   /** A ticket that has its place here. */
@@ -103,22 +125,25 @@ export class HoldingLine implements HeldWork {
     return added;
   }
 
-  #othersSum(sum: keyof HeldShare): number {
+  #othersSum(sum: "requests" | "prefillTokens" | "prefillPairs"): number {
     let total = 0;
-    if (this.#others.size > 0) for (const share of this.#others.values()) total += share[sum];
+    for (const share of this.#others.values()) total += share[sum];
     return total;
   }
 }
 
 /** The tickets of these classes, tenant by tenant, as tenants take their turns by now. */
 export function inTurn(classes: readonly HoldingClass[]): readonly Ticket[] {
-  const byServed = ([one]: Turn, [other]: Turn) => one.servedTokens - other.servedTokens;
+  const byServed = ([one]: TenantTickets, [other]: TenantTickets) => one.servedTokens - other.servedTokens;
   return classes
     .toSorted(moreUrgentFirst)
     .flatMap(({ byTenant }) => [...byTenant].sort(byServed).flatMap(([, { tickets }]) => tickets));
 }
 
-type Turn = readonly [Tenant, SortedTickets];
+type TenantTickets = readonly [Tenant, SortedTickets];
+
+/** Where in the order a request is, its tenant aside. */
+type Turn = Pick<Rank, "urgency" | "key">;
 
 function moreUrgentFirst(one: HoldingClass, other: HoldingClass): number {
   return other.urgency - one.urgency;

@@ -49,16 +49,37 @@ describe("a line", () => {
   it("takes half of what other balancers hold there to be ahead of any key, as they last said", () => {
     const holding = new Holding(DEFAULT_HOLDING_LIMITS);
     const line = holding.line("a");
-    line.adopt("other", { requests: 4, prefillTokens: 1000, prefillPairs: 5000 });
-    line.adopt("other", { requests: 2, prefillTokens: 600, prefillPairs: 3000 });
-    line.adopt("third", { requests: 2, prefillTokens: 400, prefillPairs: 1000 });
+    line.adopt("other", { requests: 4, prefillTokens: 1000, prefillPairs: 5000 }, true, 0);
+    line.adopt("other", { requests: 2, prefillTokens: 600, prefillPairs: 3000 }, true, 0);
+    line.adopt("third", { requests: 2, prefillTokens: 400, prefillPairs: 1000 }, true, 0);
     heldAt(holding, 10, { prefillTokens: 7, prefillPairs: 70 });
     expect([line.requests, line.countBehind(5, 0)]).toEqual([5, 3]);
     expect(line.aheadOf(20, 0)).toEqual({ prefillTokens: 507, prefillPairs: 2070 });
-    expect(line.own()).toEqual({ requests: 1, prefillTokens: 7, prefillPairs: 70 });
-    line.adopt("third", { requests: 0, prefillTokens: 0, prefillPairs: 0 });
-    line.adopt("other", undefined);
+    expect(line.own(4)).toEqual({
+      requests: 1,
+      prefillTokens: 7,
+      prefillPairs: 70,
+      first: { urgency: 0, keyAgoMs: -6 },
+    });
+    line.adopt("third", { requests: 0, prefillTokens: 0, prefillPairs: 0 }, true, 0);
+    line.adopt("other", undefined, true, 0);
     expect([line.requests, line.aheadOf(20, 0)]).toEqual([1, { prefillTokens: 7, prefillPairs: 70 }]);
+  });
+
+  it("knows whose turn is before another balancer's first, by its own clock", () => {
+    const line = new HoldingLine();
+    const held = { requests: 1, prefillTokens: 7, prefillPairs: 70 };
+    const isTurnAt = (key: number, urgency = 1) => line.isOthersTurn({ urgency, key });
+    expect(isTurnAt(1e9)).toBe(false);
+    line.adopt("other", { ...held, first: { urgency: 1, keyAgoMs: 40 } }, true, 1000);
+    expect([isTurnAt(959), isTurnAt(960), isTurnAt(961)]).toEqual([false, false, true]);
+    expect([isTurnAt(1e9, 2), isTurnAt(0, 0)]).toEqual([false, true]);
+    line.adopt("third", { ...held, first: { urgency: 1, keyAgoMs: -500 } }, true, 1000);
+    line.adopt("other", held, true, 1000);
+    expect([isTurnAt(1500), isTurnAt(1501)]).toEqual([false, true]);
+    line.adopt("third", undefined, true, 1000);
+    line.adopt("other", { ...held, first: { urgency: 1, keyAgoMs: 40 } }, false, 1000);
+    expect([line.requests, isTurnAt(1e9)]).toEqual([1, false]);
   });
 
   it("has no place for a ticket that is not held", () => {
@@ -190,7 +211,7 @@ describe("the holding", () => {
               prefillPairs: 3 * sum(ahead),
             });
             expect(holding.line(at).countBehind(asked, 0)).toBe(sorted.filter((each) => keyOf(each) > asked).length);
-            expect(holding.line(at).own()).toMatchObject({ requests: sorted.length, prefillTokens: sum(sorted) });
+            expect(holding.line(at).own(0)).toMatchObject({ requests: sorted.length, prefillTokens: sum(sorted) });
           }
         }
       }),

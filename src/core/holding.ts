@@ -38,14 +38,17 @@ export class Holding {
   readonly order: HoldOrder;
   readonly #lines = new Map<string | undefined, HoldingLine>();
   readonly #due = new DueHeap();
+  readonly #changed: Set<string>;
   readonly #byPriority: Record<Priority, number> = { low: 0, normal: 0, high: 0 };
   #size = 0;
   #bytes = 0;
   #tickets = 0;
 
-  constructor(limits: HoldingLimits, order: HoldOrder = keyOrder) {
+  /** @param changed Takes the ids of endpoints for which more or fewer are held; left out: nobody asks. */
+  constructor(limits: HoldingLimits, order: HoldOrder = keyOrder, changed: Set<string> = new Set()) {
     this.limits = limits;
     this.order = order;
+    this.#changed = changed;
   }
 
   get size(): number {
@@ -139,22 +142,23 @@ export class Holding {
   /** The endpoint left: its line goes, once it is empty. */
   forget(endpointId: string): void {
     this.#lines.delete(endpointId);
+    this.#changed.delete(endpointId);
   }
 
   /** Holds a new ticket, or moves one. */
   put(ticket: Ticket, place: HoldingPlace): void {
     const { place: before } = ticket;
     if (before === undefined) this.#count(ticket);
-    else this.line(before.endpointId).remove(ticket);
+    else this.#lineToChange(before.endpointId).remove(ticket);
     ticket.place = place;
-    this.line(place.endpointId).add(ticket);
+    this.#lineToChange(place.endpointId).add(ticket);
   }
 
   /** False: it was not held. */
   remove(ticket: Ticket): boolean {
     const { place } = ticket;
     if (place === undefined) return false;
-    this.line(place.endpointId).remove(ticket);
+    this.#lineToChange(place.endpointId).remove(ticket);
     ticket.place = undefined;
     this.#due.remove(ticket);
     this.#size--;
@@ -174,6 +178,11 @@ export class Holding {
       } else this.#promoteHeld(first, nowMs);
     }
     return overdue;
+  }
+
+  #lineToChange(endpointId: string | undefined): HoldingLine {
+    if (endpointId !== undefined) this.#changed.add(endpointId);
+    return this.line(endpointId);
   }
 
   #count(ticket: Ticket): void {

@@ -17,7 +17,7 @@ export type {
 export { type Endpoint, type EngineSignals, endpoint, unknownSignals } from "./endpoint.ts";
 export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
-export { type DecodeStretch, EngineSpeed, type PrefillBatch } from "./engine-speed.ts";
+export { type DecodeStretch, EngineSpeed, type PrefillBatch, type SpeedSample } from "./engine-speed.ts";
 export { HashSlots } from "./hash-slots.ts";
 export {
   type Availability,
@@ -51,7 +51,7 @@ export type {
   RoutedEvent,
 } from "./policy.ts";
 export { Pool, type PoolOptions } from "./pool.ts";
-export { BLOCK_UNITS, type Prefix, PrefixHasher } from "./prefix-hash.ts";
+export { BLOCK_UNITS, type Prefix, PrefixHasher, type TextRoom } from "./prefix-hash.ts";
 export { PromptRatios } from "./prompt-ratios.ts";
 export { type Random, seededRandom } from "./random.ts";
 export {
@@ -65,7 +65,15 @@ export {
 export { DEFAULT_OUTPUT_TOKENS, type Priority, type RequestProfile, requestProfile } from "./request.ts";
 export { ReuseOdds } from "./reuse-odds.ts";
 export { leastBy, sample } from "./select.ts";
-export type { AccountShare, CacheEvent, EndpointShare, HeldShare, PrefillDone, SharedWork } from "./shared-work.ts";
+export type {
+  AccountShare,
+  CacheEvent,
+  EndpointShare,
+  HeldFirst,
+  HeldShare,
+  PrefillDone,
+  SharedWork,
+} from "./shared-work.ts";
 export { SlotList, type Slotted } from "./slot-list.ts";
 export { SpeedPool } from "./speed-pool.ts";
 export type { HoldingPlace, Ticket } from "./ticket.ts";

@@ -1,3 +1,4 @@
+import { FirstBlocks } from "./first-blocks.ts";
 import { HashSlots } from "./hash-slots.ts";
 import type { EvictionVisitor } from "./policy.ts";
 import type { Prefix } from "./prefix-hash.ts";
@@ -22,6 +23,9 @@ export interface Stay {
  */
 export class KvMirror {
   readonly #reuse: ReuseOdds;
+  readonly #firstBlocks: FirstBlocks;
+  /** Its own in there; none outside the pool. */
+  #column: number;
   readonly #slots = new HashSlots();
   /** By slot. */
   #users = new Int32Array(0);
@@ -42,9 +46,11 @@ export class KvMirror {
   #life = 0;
 
   /** @param capacityTokens Size of the endpoint's KV cache; undefined: unknown, a small one is assumed. */
-  constructor(capacityTokens: number | undefined, reuse: ReuseOdds) {
+  constructor(capacityTokens: number | undefined, reuse: ReuseOdds, firstBlocks: FirstBlocks = new FirstBlocks()) {
     this.#capacityTokens = capacityTokens;
     this.#reuse = reuse;
+    this.#firstBlocks = firstBlocks;
+    this.#column = firstBlocks.take();
   }
 
   /** Blocks held; what outputs and tails left behind counts one each. */
@@ -67,20 +73,22 @@ export class KvMirror {
   }
 
   /** Prompt tokens that match from the start. Logarithmic in the prompt: what holds a block holds all before it. */
-  matchedTokens(prefix: Prefix): number {
-    return Math.floor(this.#slots.leadOf(prefix.hashes, prefix.hashes.length) * prefix.tokensPerBlock);
+  matchedTokens({ hashes, tokensPerBlock }: Prefix): number {
+    if (!this.#firstBlocks.mayHold(hashes[0] as number, this.#column)) return 0;
+    return Math.floor(this.#slots.leadOf(hashes, hashes.length) * tokensPerBlock);
   }
 
   /** A request is sent there: its blocks stay until `leave`. */
   enter(prefix: Prefix | undefined, promptTokens: number, nowMs: number): Stay {
     const hashes = prefix?.hashes ?? [];
     const blockTokens = Math.max(MIN_BLOCK_TOKENS, Math.round(prefix?.tokensPerBlock ?? MIN_BLOCK_TOKENS));
-    const blocks = Math.min(hashes.length, Math.floor(this.#cacheTokens / blockTokens));
+    const blocks = Math.min(hashes.length, Math.floor(this.#cacheTokens() / blockTokens));
     const weight = 1 / blocks;
+    let slot = NONE;
     for (let depth = 0; depth < blocks; depth++) {
       const hash = hashes[depth] as number;
-      const slot = this.#slots.slotOf(hash);
-      if (slot === NONE) this.#add(hash, 1, blockTokens, depth * blockTokens);
+      slot = this.#slots.slotNear(hash, slot + 1);
+      if (slot === NONE) slot = this.#add(hash, 1, blockTokens, depth * blockTokens);
       else this.#use(slot, weight, nowMs);
     }
     const tailTokens = Math.max(0, promptTokens - blocks * blockTokens);
@@ -95,20 +103,21 @@ export class KvMirror {
     if (stay.life !== this.#life) return;
     const { hashes, blocks, tailTokens } = stay;
     if (isComputed) this.#leaveBehind(tailTokens + generatedTokens, nowMs);
+    let slot = NONE;
     for (let depth = blocks - 1; depth >= 0; depth--) {
-      const slot = this.#slots.slotOf(hashes[depth] as number);
+      slot = this.#slots.slotNear(hashes[depth] as number, slot - 1);
       const users = (this.#users[slot] as number) - 1;
       this.#users[slot] = users;
       if (isComputed) this.#isComputed[slot] = 1;
       if (users > 0) this.#sharedTokens -= this.#blockTokens[slot] as number;
-      else if (this.#isComputed[slot] === 0) this.#slots.remove(slot);
+      else if (this.#isComputed[slot] === 0) this.#remove(slot);
       else this.#release(slot, 1 / blocks, nowMs);
     }
   }
 
   /** Lets go of what has no room beside `usedTokens` of requests in flight. */
   trim(usedTokens: number): void {
-    const room = Math.max(0, this.#cacheTokens - usedTokens);
+    const room = Math.max(0, this.#cacheTokens() - usedTokens);
     while (this.#evictableTokens > room) {
       const slot = this.#oldest;
       const excess = Math.ceil(this.#evictableTokens - room);
@@ -118,10 +127,14 @@ export class KvMirror {
     }
   }
 
+  /** What is left of the cache beside `usedTokens` in flight and what is evictable; unknown size: infinite. */
+  spareTokens(usedTokens: number): number {
+    return (this.#capacityTokens ?? Number.POSITIVE_INFINITY) - usedTokens - this.#evictableTokens;
+  }
+
   /** Visits what would go, least recently used first, if `tokens` more came beside `usedTokens` in flight. */
   visitEvicted(tokens: number, usedTokens: number, nowMs: number, visit: EvictionVisitor): void {
-    if (this.#capacityTokens === undefined) return;
-    let missing = tokens - (this.#capacityTokens - usedTokens - this.#evictableTokens);
+    let missing = tokens - this.spareTokens(usedTokens);
     for (let slot = this.#oldest; slot !== NONE && missing > 0; slot = this.#newer[slot] as number) {
       const blockTokens = this.#blockTokens[slot] as number;
       if (!this.#isAnonymous(slot)) {
@@ -132,9 +145,22 @@ export class KvMirror {
     }
   }
 
+  /** Its endpoint left the pool: it is asked for no prompt any more. */
+  leavePool(): void {
+    this.#firstBlocks.giveBack(this.#column);
+    this.#column = NONE;
+  }
+
+  /** Its endpoint is back, with a cache of which nobody knows what is left. */
+  rejoinPool(): void {
+    this.#column = this.#firstBlocks.take();
+    this.clear();
+  }
+
   /** The engine restarted or dropped its cache. */
   clear(): void {
     this.#slots.clear();
+    if (this.#column !== NONE) this.#firstBlocks.clear(this.#column);
     this.#oldest = NONE;
     this.#newest = NONE;
     this.#evictableTokens = 0;
@@ -142,7 +168,7 @@ export class KvMirror {
     this.#life++;
   }
 
-  get #cacheTokens(): number {
+  #cacheTokens(): number {
     return this.#capacityTokens ?? DEFAULT_CAPACITY_TOKENS;
   }
 
@@ -171,6 +197,11 @@ export class KvMirror {
     return this.#slots.hashAt(slot) < 0;
   }
 
+  /** Whether it is a first block that others are to find. */
+  #isCounted(slot: number): boolean {
+    return this.#startTokens[slot] === 0 && !this.#isAnonymous(slot) && this.#column !== NONE;
+  }
+
   #add(hash: number, users: number, blockTokens: number, startTokens: number): number {
     const slot = this.#slots.add(hash);
     if (slot >= this.#older.length) this.#grow();
@@ -178,11 +209,17 @@ export class KvMirror {
     this.#isComputed[slot] = 0;
     this.#blockTokens[slot] = blockTokens;
     this.#startTokens[slot] = startTokens;
+    if (this.#isCounted(slot)) this.#firstBlocks.add(hash, this.#column);
     return slot;
   }
 
   #evict(slot: number): void {
     this.#unlink(slot);
+    this.#remove(slot);
+  }
+
+  #remove(slot: number): void {
+    if (this.#isCounted(slot)) this.#firstBlocks.remove(this.#slots.hashAt(slot), this.#column);
     this.#slots.remove(slot);
   }
 

@@ -1,5 +1,6 @@
-import { type Account, MutableAccount } from "./account.ts";
+import { type Account, MutableAccount, RECENT_PREFILL_MS } from "./account.ts";
 import type { Cost } from "./cost.ts";
+import { Fading } from "./fading.ts";
 import type { OutputExpectation } from "./output-expectation.ts";
 import type { AccountShare } from "./shared-work.ts";
 
@@ -117,6 +118,14 @@ function whole(tokens: number): number {
 export class Ledger {
   readonly #accounts = new Map<string, MutableAccount>();
   readonly #forgotten = new Set<string>();
+  readonly #changed: Set<string>;
+  /** Of the prefill that all of them were sent lately. */
+  readonly #fading = new Fading(RECENT_PREFILL_MS);
+
+  /** @param changed Takes the ids of endpoints where requests come, show their first token or end; left out: nobody asks. */
+  constructor(changed: Set<string> = new Set()) {
+    this.#changed = changed;
+  }
 
   /**
    * The account of an endpoint, opened when first asked for. An endpoint that comes back while old
@@ -137,9 +146,9 @@ export class Ledger {
     );
   }
 
-  /** What the balancer `from` has in flight there, in place of what it said before; undefined: nothing any more. */
-  adopt(endpointId: string, from: string, share: AccountShare | undefined, nowMs: number): void {
-    this.#mutable(endpointId).adopt(from, share, nowMs);
+  /** See `MutableAccount.adopt`. */
+  adopt(endpointId: string, from: string, share: AccountShare | undefined, isPrompt: boolean, nowMs: number): void {
+    this.#mutable(endpointId).adopt(from, share, isPrompt, nowMs);
   }
 
   /** This balancer's own part of the account. */
@@ -157,7 +166,7 @@ export class Ledger {
   #mutable(endpointId: string): MutableAccount {
     let account = this.#accounts.get(endpointId);
     if (account === undefined) {
-      account = new MutableAccount();
+      account = new MutableAccount(endpointId, this.#changed, this.#fading);
       this.#accounts.set(endpointId, account);
     }
     return account;
@@ -167,5 +176,6 @@ export class Ledger {
     if (!this.#forgotten.has(endpointId) || this.#accounts.get(endpointId)?.requests) return;
     this.#accounts.delete(endpointId);
     this.#forgotten.delete(endpointId);
+    this.#changed.delete(endpointId);
   }
 }

@@ -2,6 +2,7 @@ import type { Account } from "./account.ts";
 import { Breaker, type EjectionOptions } from "./breaker.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
 import { EngineSpeed } from "./engine-speed.ts";
+import type { FirstBlocks } from "./first-blocks.ts";
 import { type Availability, takesTraffic } from "./health.ts";
 import type { HoldingLine } from "./holding-line.ts";
 import { KvMirror } from "./kv-mirror.ts";
@@ -40,7 +41,7 @@ export class Member implements Candidate {
     this.account = account;
     this.speed = new EngineSpeed(shared.speeds, endpoint.tokensPerSecond);
     this.observer = new SpeedObserver(account, this.speed);
-    this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse);
+    this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse, shared.firstBlocks);
     this.held = held;
     this.breaker = new Breaker(shared.ejection);
     this.slowStart = new SlowStart(shared.slowStartMs);
@@ -57,11 +58,15 @@ export class Member implements Candidate {
     return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
   }
 
-  /** When the prefill that other balancers spoke of is believed to be done; undefined: there is none. */
-  get othersPrefillDueMs(): number | undefined {
-    const { othersPrefillTokens, othersPrefillPairs, prefillSinceMs } = this.account;
-    if (othersPrefillTokens === 0) return undefined;
-    return prefillSinceMs + this.speed.prefillMs(othersPrefillTokens, othersPrefillPairs);
+  get spareKvTokens(): number {
+    return this.mirror.spareTokens(this.kvTokens);
+  }
+
+  /** When prefill whose end other balancers do not tell as it comes is believed to be done; undefined: there is none. */
+  get untoldPrefillDueMs(): number | undefined {
+    const { untoldPrefillTokens, untoldPrefillPairs, prefillSinceMs } = this.account;
+    if (untoldPrefillTokens === 0) return undefined;
+    return prefillSinceMs + this.speed.prefillMs(untoldPrefillTokens, untoldPrefillPairs);
   }
 
   /** Takes new requests, its breaker and its room aside. */
@@ -72,6 +77,11 @@ export class Member implements Candidate {
   /** Neither ejected nor busy either. */
   isFreeAt(nowMs: number): boolean {
     return this.isUsable && nowMs >= this.busyUntilMs && this.breaker.admits(nowMs);
+  }
+
+  /** Whether only events can change if it takes requests: it is neither ejected, nor on trial, nor busy. */
+  isSettledAt(nowMs: number): boolean {
+    return !this.breaker.isOpen && nowMs >= this.busyUntilMs;
   }
 
   /**
@@ -110,6 +120,18 @@ export class Member implements Candidate {
   restarted(nowMs: number): void {
     this.mirror.clear();
     this.breaker.renew(nowMs);
+  }
+
+  /** It left its pool. */
+  leave(): void {
+    this.speed.leave();
+    this.mirror.leavePool();
+  }
+
+  /** It came back to the pool that it had left, with all that was learned of it but its cache. */
+  rejoin(): void {
+    this.speed.rejoin();
+    this.mirror.rejoinPool();
   }
 
   /** Takes on the rules that all have in common. */
@@ -154,6 +176,7 @@ export class Member implements Candidate {
 export interface PoolKnowledge {
   readonly speeds: SpeedPool;
   readonly reuse: ReuseOdds;
+  readonly firstBlocks: FirstBlocks;
   readonly ejection: EjectionOptions;
   readonly slowStartMs: number | undefined;
 }

@@ -19,6 +19,8 @@ export interface Candidate {
   readonly kvCapacityTokens: number | undefined;
   /** KV tokens that the requests in flight take there, what they share counted once and blocks counted whole. */
   readonly kvTokens: number;
+  /** KV tokens that neither requests in flight take there nor cached prefixes; unknown KV size: infinite. */
+  readonly spareKvTokens: number;
   /** Requests assigned to it that the balancer holds back. */
   readonly held: HeldWork;
   /** Prompt tokens of `request` believed to be in its prefix cache. */
@@ -74,7 +76,10 @@ export interface Considered {
 
 export interface Choice {
   readonly chosen: Candidate;
-  /** Every candidate that was compared, in the order given. */
+  /**
+   * Every candidate that was compared, in the order given, as it was then. Mostly nobody reads it: with many candidates
+   * it is better written out by a getter.
+   */
   readonly considered: readonly Considered[];
   /** Why this one, in words a user reads: "lowest load after adding the request". */
   readonly reason: string;

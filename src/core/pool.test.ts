@@ -150,6 +150,49 @@ describe("who may take a request", () => {
     expect(pool.eligible({ ...REQUEST, model: "" }, [], {}, 0).members).toHaveLength(1);
   });
 
+  it("those who may by now, whatever was answered before", () => {
+    const pool = emptyPool();
+    pool.setEndpoints([{ id: "a" }, { id: "b" }].map(endpoint));
+    const [a, b] = [member(pool, "a"), member(pool, "b")];
+    const lease = () => new Ledger().open("a", costOf(REQUEST, 0), REQUEST.output, 0);
+    const able = (nowMs: number) => pool.eligible(REQUEST, [], {}, nowMs).members.map(({ endpoint: { id } }) => id);
+    const steps: [() => unknown, string[]][] = [
+      [() => pool.setModels(a, new Set(["n"])), ["b"]],
+      [() => pool.setModels(a, undefined), ["a", "b"]],
+      [() => pool.setDraining(b, true, 0), ["a"]],
+      [() => pool.setDraining(b, false, 0), ["a", "b"]],
+      [() => pool.setAvailability(a, "down", 0), ["b"]],
+      [() => pool.setAvailability(a, "ready", 0), ["a", "b"]],
+      [() => pool.refused(a, lease(), 500, 0), ["b"]],
+      [() => pool.setEndpoints([{ id: "b" }, { id: "c" }].map(endpoint)), ["b", "c"]],
+    ];
+    for (const [change, expected] of steps) {
+      able(0);
+      change();
+      expect(able(0)).toEqual(expected);
+    }
+  });
+
+  it("again whoever was busy or ejected, as soon as the time has come", () => {
+    const pool = emptyPool();
+    pool.configure({ ejection: { failures: 1, baseMs: 1000 } }, 0);
+    pool.setEndpoints([{ id: "a" }, { id: "b" }].map(endpoint));
+    const [a, b] = [member(pool, "a"), member(pool, "b")];
+    const lease = new Ledger().open("a", costOf(REQUEST, 0), REQUEST.output, 0);
+    const able = (nowMs: number) => pool.eligible(REQUEST, [], {}, nowMs).members.map(({ endpoint: { id } }) => id);
+    expect(able(0)).toEqual(["a", "b"]);
+    a.breaker.began(lease, 0);
+    expect(pool.failed(a, lease, 0)).toBe(true);
+    expect([able(0), able(999), able(1000)]).toEqual([["b"], ["b"], ["a", "b"]]);
+    const trial = new Ledger().open("a", costOf(REQUEST, 0), REQUEST.output, 1000);
+    a.breaker.began(trial, 1000);
+    expect(able(1001)).toEqual(["b"]);
+    expect(pool.succeeded(a, trial, 1002)).toBe(true);
+    expect(able(1002)).toEqual(["a", "b"]);
+    pool.refused(b, lease, 500, 2000);
+    expect([able(2000), able(2499), able(2500)]).toEqual([["a"], ["a"], ["a", "b"]]);
+  });
+
   it("neither those that were tried nor those the policy has no room on, in that order", () => {
     const pool = poolOf({ id: "a" }, { id: "b" }, { id: "c" });
     const { members, excluded } = pool.eligible(

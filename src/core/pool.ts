@@ -1,7 +1,8 @@
 import { type EjectionOptions, ejectionOptions } from "./breaker.ts";
 import { Ejections } from "./ejections.ts";
-import { type Eligibility, type Excluded, exclusionOf, lastResort } from "./eligibility.ts";
+import { type Eligibility, exclusionOf, lastResort, standingOf } from "./eligibility.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { FirstBlocks } from "./first-blocks.ts";
 import type { Availability } from "./health.ts";
 import type { Holding } from "./holding.ts";
 import type { Lease, Ledger } from "./ledger.ts";
@@ -30,6 +31,12 @@ export class Pool {
   #ordered: readonly Member[] = [];
   /** Those that left while something ran there. */
   readonly #leaving = new Map<string, Member>();
+  /** By model: who may take its requests. Kept while only an event can change it: each that does empties this. */
+  readonly #standings = new Map<string, Eligibility>();
+  /** From when on nobody is held to a smaller share. */
+  #warmAtMs = Number.NEGATIVE_INFINITY;
+  /** Some have a cap of their own. */
+  #hasCaps = false;
   /** Who could take the request that was asked for last. */
   #lastAble: Member | undefined;
 
@@ -37,12 +44,18 @@ export class Pool {
     this.#ledger = ledger;
     this.#holding = holding;
     const ejection = ejectionOptions(options.ejection);
-    this.#shared = { speeds: new SpeedPool(), reuse, ejection, slowStartMs: options.slowStartMs };
+    const firstBlocks = new FirstBlocks();
+    this.#shared = { speeds: new SpeedPool(), reuse, firstBlocks, ejection, slowStartMs: options.slowStartMs };
     this.#ejections = new Ejections(ejection.maxRatio);
   }
 
   get members(): readonly Member[] {
     return this.#ordered;
+  }
+
+  /** Whether any endpoint has a cap on its requests in flight. */
+  get hasCaps(): boolean {
+    return this.#hasCaps;
   }
 
   /** Undefined: no such endpoint, or not any more. */
@@ -65,15 +78,16 @@ export class Pool {
     for (const endpoint of endpoints)
       members.set(endpoint.id, this.#keep(endpoint, nowMs) ?? this.#add(endpoint, nowMs));
     for (const [id, member] of this.#members) {
-      if (members.get(id) !== member) member.speed.leave();
+      if (members.get(id) !== member) member.leave();
       if (members.has(id)) continue;
       this.#ledger.forget(id);
       if (member.account.requests > 0) this.#leaving.set(id, member);
     }
     this.#members = members;
     this.#ordered = [...members.values()];
+    this.#hasCaps = endpoints.some(({ maxRequests }) => maxRequests !== undefined);
     this.#lastAble = undefined;
-    this.#ejections.review(this.#ordered, nowMs);
+    this.#review(nowMs);
   }
 
   /**
@@ -86,24 +100,40 @@ export class Pool {
     this.#shared = { ...this.#shared, ejection, slowStartMs };
     for (const member of this.#ordered) member.configure(this.#shared, nowMs);
     this.#ejections.configure(ejection.maxRatio);
-    this.#ejections.review(this.#ordered, nowMs);
+    this.#review(nowMs);
   }
 
   /** A member was found in another state. Returns those that are not ejected any more, since too many were. */
   setAvailability(member: Member, availability: Availability, nowMs: number): readonly Member[] {
     member.becomes(availability, nowMs);
-    return this.#ejections.review(this.#ordered, nowMs);
+    return this.#review(nowMs);
   }
 
   /** As `setAvailability`. */
   setDraining(member: Member, isDraining: boolean, nowMs: number): readonly Member[] {
     member.isDraining = isDraining;
-    return this.#ejections.review(this.#ordered, nowMs);
+    return this.#review(nowMs);
+  }
+
+  /** A member serves these models; undefined: any. */
+  setModels(member: Member, models: ReadonlySet<string> | undefined): void {
+    member.models = models;
+    this.#changed();
+  }
+
+  /** A member answered the request of `lease` well. True: it may take requests again by that. */
+  succeeded(member: Member, lease: Lease, nowMs: number): boolean {
+    return this.#changedIf(member.succeeded(lease, nowMs));
   }
 
   /** A member failed the request of `lease`. True: it is ejected by that. */
   failed(member: Member, lease: Lease, nowMs: number): boolean {
-    return this.#ejections.failed(member, lease, this.#ordered, nowMs);
+    return this.#changedIf(this.#ejections.failed(member, lease, this.#ordered, nowMs));
+  }
+
+  /** A member refused the request of `lease` for overload: see `Member.refused`. */
+  refused(member: Member, lease: Lease, retryAfterMs: number | undefined, nowMs: number): boolean {
+    return this.#changedIf(member.refused(lease, retryAfterMs, nowMs));
   }
 
   /**
@@ -118,19 +148,19 @@ export class Pool {
     nowMs: number,
     isWaiting: boolean = this.#holding.size > 0,
   ): Eligibility {
-    const excluded: Excluded[] = [];
-    const able = this.#able(request, tried, nowMs, excluded);
-    const { members, full } = withRoom(able, request, policy, excluded);
-    const ramp = this.#shared.slowStartMs === undefined ? undefined : rampOf(members, nowMs);
-    if (ramp === undefined) return { members, full, excluded, ramp };
-    const admitted: Member[] = [];
-    for (const member of members) {
+    const standing = this.#standing(request, tried, nowMs);
+    const eligible = withRoom(standing, request, policy);
+    const ramp = nowMs < this.#warmAtMs ? rampOf(eligible.members, nowMs) : undefined;
+    if (ramp === undefined) return eligible;
+    const members: Member[] = [];
+    const excluded = [...eligible.excluded];
+    for (const member of eligible.members) {
       const { slowStart, account } = member;
       const isHelping = isWaiting && account.requests === 0;
-      if (isHelping || slowStart.hasCredit || slowStart.warmthAt(nowMs) >= ramp.warmth) admitted.push(member);
+      if (isHelping || slowStart.hasCredit || slowStart.warmthAt(nowMs) >= ramp.warmth) members.push(member);
       else excluded.push({ endpoint: member.endpoint.id, why: "warming" });
     }
-    return { members: admitted, full, excluded, ramp };
+    return { members, full: eligible.full, excluded, ramp };
   }
 
   /** Whether `member` may take the request, room aside: what is asked of many that are held, before anything is priced. */
@@ -148,23 +178,35 @@ export class Pool {
     return this.#lastAble !== undefined;
   }
 
-  /** Those that may take the request, or the last resort where there are none. */
-  #able(request: RequestProfile, tried: readonly string[], nowMs: number, excluded: Excluded[]): readonly Member[] {
-    const able: Member[] = [];
-    for (const member of this.#ordered) {
-      const why = exclusionOf(member, request, tried, nowMs);
-      if (why === undefined) able.push(member);
-      else excluded.push({ endpoint: member.endpoint.id, why });
+  /** Who may take the request, room and warmth aside. */
+  #standing(request: RequestProfile, tried: readonly string[], nowMs: number): Eligibility {
+    const kept = tried.length === 0 ? this.#standings.get(request.model) : undefined;
+    if (kept !== undefined) return kept;
+    const standing = standingOf(this.#ordered, request, tried, nowMs);
+    if (tried.length === 0 && this.#ordered.every((member) => member.isSettledAt(nowMs))) {
+      if (this.#standings.size === MAX_STANDINGS) this.#standings.clear();
+      this.#standings.set(request.model, standing);
     }
-    if (able.length > 0) return able;
-    const last = lastResort(this.#ordered, request, tried, nowMs);
-    for (const { endpoint } of last) {
-      excluded.splice(
-        excluded.findIndex((other) => other.endpoint === endpoint.id),
-        1,
-      );
-    }
-    return last;
+    return standing;
+  }
+
+  /** Who is usable has changed. Returns those that are not ejected any more, since too many were. */
+  #review(nowMs: number): readonly Member[] {
+    const back = this.#ejections.review(this.#ordered, nowMs);
+    this.#changed();
+    return back;
+  }
+
+  #changedIf(isChanged: boolean): boolean {
+    if (isChanged) this.#changed();
+    return isChanged;
+  }
+
+  /** Who may take requests is another by now. */
+  #changed(): void {
+    this.#standings.clear();
+    this.#warmAtMs = Number.NEGATIVE_INFINITY;
+    for (const { slowStart } of this.#ordered) this.#warmAtMs = Math.max(this.#warmAtMs, slowStart.warmAtMs);
   }
 
   #keep(endpoint: Endpoint, nowMs: number): Member | undefined {
@@ -187,10 +229,9 @@ export class Pool {
     // Its account stays with the ledger by being asked for.
     this.#ledger.account(id);
     member.held = this.#holding.line(id);
-    member.mirror.clear();
     member.isDraining = false;
     member.configure(this.#shared, nowMs);
-    member.speed.rejoin();
+    member.rejoin();
     return member;
   }
 
@@ -203,25 +244,24 @@ export class Pool {
 }
 
 /** Parts those on which the policy has room from the others, which are excluded. */
-function withRoom(
-  able: readonly Member[],
-  request: RequestProfile,
-  policy: Pick<Policy, "hasRoom">,
-  excluded: Excluded[],
-): Pick<Eligibility, "members" | "full"> {
-  if (policy.hasRoom === undefined) return { members: able, full: [] };
+function withRoom(standing: Eligibility, request: RequestProfile, policy: Pick<Policy, "hasRoom">): Eligibility {
+  if (policy.hasRoom === undefined) return standing;
   const members: Member[] = [];
   const full: Member[] = [];
-  for (const member of able) {
-    if (policy.hasRoom(request, member, able)) {
+  const excluded = [...standing.excluded];
+  for (const member of standing.members) {
+    if (policy.hasRoom(request, member, standing.members)) {
       members.push(member);
     } else {
       full.push(member);
       excluded.push({ endpoint: member.endpoint.id, why: "no_room" });
     }
   }
-  return { members, full };
+  return { members, full, excluded, ramp: undefined };
 }
+
+/** More models than a pool has; where endpoints accept any, clients may name any. */
+const MAX_STANDINGS = 64;
 
 function checkIds(endpoints: readonly Endpoint[]): void {
   const seen = new Set<string>();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BLOCK_UNITS, PrefixHasher } from "./prefix-hash.ts";
+import { BLOCK_UNITS, PrefixHasher, type TextRoom } from "./prefix-hash.ts";
 import { seededRandom } from "./random.ts";
 
 function hashes(parts: readonly string[], scope: readonly (string | undefined)[] = ["m"]): readonly number[] {
@@ -12,6 +12,19 @@ function hashes(parts: readonly string[], scope: readonly (string | undefined)[]
 function text(units: number, seed = 1): string {
   const random = seededRandom(seed);
   return Array.from({ length: units }, () => String.fromCharCode(32 + Math.floor(random.next() * 95))).join("");
+}
+
+/** A room that is written over and over. */
+function roomOf(blocks: number): TextRoom {
+  const units = new Uint16Array(blocks * BLOCK_UNITS);
+  return {
+    words: new Int32Array(units.buffer),
+    put: (text, at) =>
+      units.set(
+        Uint16Array.from(text.split(""), (unit) => unit.charCodeAt(0)),
+        at,
+      ),
+  };
 }
 
 describe("the chain of hashes", () => {
@@ -48,6 +61,13 @@ describe("the chain of hashes", () => {
 
   it("differs between equal blocks at different depths", () => {
     expect(new Set(hashes(["x".repeat(20 * BLOCK_UNITS)])).size).toBe(20);
+  });
+
+  it.each([1, 2, 5])("is the same in a room of %d blocks", (blocks) => {
+    const parts = [text(301, 1), "", text(BLOCK_UNITS, 2), "\ud83d", text(2000, 3), text(19, 4)];
+    const hasher = new PrefixHasher(["m"], roomOf(blocks));
+    for (const part of parts) hasher.update(part);
+    expect(hasher.finish(1)?.hashes).toEqual(hashes(parts));
   });
 
   const filler = "z".repeat(BLOCK_UNITS);

@@ -1,7 +1,8 @@
 import { costOf } from "./cost.ts";
-import type { Explanation, Outcome, RefusalReason, Refused, Routed } from "./decision.ts";
+import type { Outcome, RefusalReason, Refused, Routed } from "./decision.ts";
 import { DrainMeter } from "./drain-meter.ts";
 import { Flight, firstTokenDueMs } from "./flight.ts";
+import { Grounds, RefusedOn, RoutedOn } from "./grounds.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Member } from "./member.ts";
 import type { Candidate, Policy } from "./policy.ts";
@@ -18,7 +19,7 @@ export interface Weighed {
   readonly chosen: Member | undefined;
   /** Those that could; empty: none. */
   readonly candidates: readonly Candidate[];
-  readonly explanation: Explanation;
+  readonly grounds: Grounds;
   /** Those of the endpoints that are held to a smaller share; undefined: nobody is. */
   readonly ramp: Ramp<Member> | undefined;
 }
@@ -68,29 +69,23 @@ export class Router {
    */
   weigh(ticket: Ticket, random: Random, nowMs: number, isWaiting?: boolean): Weighed {
     const { request, tried, arrivedAtMs, urgency, place } = ticket;
-    const { members, full, excluded, ramp } = this.#pool.eligible(request, tried, this.#roomRule, nowMs, isWaiting);
+    const { members, full, excluded, ramp } = this.#pool.eligible(request, tried, this.#roomRule(), nowMs, isWaiting);
     const context = { nowMs, random, arrivedAtMs, urgency, place };
     const candidates = members.length > 0 ? members : this.#waitedFor(full);
-    if (!isNonEmpty(candidates)) {
-      const [reason, considered] = isNonEmpty(full)
-        ? ["no endpoint has room", this.policy.choose(request, full, context).considered]
-        : ["no endpoint can take it", []];
-      const explanation = { policy: this.policyName, reason, considered, excluded };
-      return { chosen: undefined, candidates: [], explanation, ramp };
+    if (isNonEmpty(candidates)) {
+      const choice = this.policy.choose(request, candidates, context);
+      const grounds = new Grounds(this.policyName, choice.reason, excluded, choice);
+      // Candidates are the pool's own members.
+      return { chosen: choice.chosen as Member, candidates, grounds, ramp };
     }
-    const { chosen, reason, considered } = this.policy.choose(request, candidates, context);
-    const explanation = { policy: this.policyName, reason, considered, excluded };
-    // Candidates are the pool's own members.
-    return { chosen: chosen as Member, candidates, explanation, ramp };
+    const grounds = isNonEmpty(full)
+      ? new Grounds(this.policyName, "no endpoint has room", excluded, this.policy.choose(request, full, context))
+      : new Grounds(this.policyName, "no endpoint can take it", excluded);
+    return { chosen: undefined, candidates: [], grounds, ramp };
   }
 
   /** The request goes to `chosen`. */
-  route(
-    { request, tenant }: Ticket,
-    { candidates, explanation, ramp }: Weighed,
-    chosen: Member,
-    nowMs: number,
-  ): Routed {
+  route({ request, tenant }: Ticket, { candidates, grounds, ramp }: Weighed, chosen: Member, nowMs: number): Routed {
     const cost = costOf(request, chosen.cachedTokens(request));
     const dueMs = firstTokenDueMs(chosen, cost, nowMs);
     const lease = this.#ledger.open(chosen.endpoint.id, cost, request.output, nowMs);
@@ -102,13 +97,13 @@ export class Router {
     this.#drain.began(nowMs);
     this.#sharing.sent(flight);
     if (isNonEmpty(candidates)) this.policy.routed?.({ request, chosen, candidates });
-    return { kind: "routed", endpoint: chosen.endpoint, lease, explanation };
+    return new RoutedOn(grounds, chosen.endpoint, lease);
   }
 
   /** The request goes nowhere. @param ahead How many are held that go before it, should it come again. */
-  refuse(reason: RefusalReason, explanation: Explanation, ahead: number, nowMs: number): Refused {
+  refuse(reason: RefusalReason, grounds: Grounds, ahead: number, nowMs: number): Refused {
     this.#refusals[reason] = (this.#refusals[reason] ?? 0) + 1;
-    return { kind: "refused", reason, retryAfterMs: this.#retryAfterMs(reason, ahead, nowMs), explanation };
+    return new RefusedOn(grounds, reason, this.#retryAfterMs(reason, ahead, nowMs));
   }
 
   /** A request that was routed is over. */
@@ -119,9 +114,9 @@ export class Router {
   }
 
   /** Whatever the policy says, an endpoint has no room beyond its cap. */
-  get #roomRule(): Pick<Policy, "hasRoom"> {
+  #roomRule(): Pick<Policy, "hasRoom"> {
     const { policy } = this;
-    if (this.#pool.members.every(({ endpoint }) => endpoint.maxRequests === undefined)) return policy;
+    if (!this.#pool.hasCaps) return policy;
     return {
       hasRoom: (request, candidate, pool) =>
         !isAtCap(candidate) && (policy.hasRoom === undefined || policy.hasRoom(request, candidate, pool)),

@@ -5,12 +5,17 @@ import type { Random } from "./random.ts";
  * list order: otherwise light traffic would all go to the first endpoint listed. A score that is not
  * a number loses to every other.
  */
-export function leastBy<Item>(items: readonly [Item, ...Item[]], score: (item: Item) => number, random: Random): Item {
+export function leastBy<Item>(
+  items: readonly [Item, ...Item[]],
+  score: (item: Item, index: number) => number,
+  random: Random,
+): Item {
   let best: Item = items[0];
   let bestScore = Number.POSITIVE_INFINITY;
   let ties = 0;
+  let index = 0;
   for (const item of items) {
-    const itemScore = score(item);
+    const itemScore = score(item, index++);
     if (!(itemScore <= bestScore)) continue;
     if (itemScore < bestScore) {
       best = item;

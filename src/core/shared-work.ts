@@ -1,3 +1,4 @@
+import type { SpeedSample } from "./engine-speed.ts";
 import type { Prefix } from "./prefix-hash.ts";
 
 /** Work in flight on one endpoint that one balancer knows of; the fields are those of `Account`. */
@@ -12,8 +13,8 @@ export interface AccountShare {
   readonly outputTokens: number;
   readonly recentPrefillTokens: number;
   readonly recentPrefillPairs: number;
-  /** How long ago prefill last moved on there, as far as this balancer saw, in ms. */
-  readonly prefillMovedAgoMs: number;
+  /** How long ago prefill of this balancer last moved on there, in ms; undefined: it had none. */
+  readonly prefillMovedAgoMs: number | undefined;
 }
 
 /** Requests that one balancer holds for one endpoint. */
@@ -21,6 +22,15 @@ export interface HeldShare {
   readonly requests: number;
   readonly prefillTokens: number;
   readonly prefillPairs: number;
+  /** The one that goes first; absent: there is none. */
+  readonly first?: HeldFirst;
+}
+
+/** Where in the order a held request is, so that others' may be compared. */
+export interface HeldFirst {
+  readonly urgency: number;
+  /** How long ago its key was: keys are times, and clocks have nothing in common. Below 0: it is still to come. */
+  readonly keyAgoMs: number;
 }
 
 /** Prefill that an endpoint has done for one balancer, since that began. */
@@ -38,6 +48,8 @@ export interface EndpointShare {
   readonly held: HeldShare;
   /** Others' prefill slows the answers one sees: who does not know of it takes the endpoint for slow. */
   readonly done: PrefillDone;
+  /** What it learned of the endpoint's speed since it was last told: others see none of its requests. */
+  readonly samples: readonly SpeedSample[];
 }
 
 /** Something that one balancer did to an endpoint's prefix cache. */
@@ -62,7 +74,15 @@ export type CacheEvent =
 export interface SharedWork {
   /** Counts the messages. Where one is missing, what it told of caches is lost, and with it what came before. */
   readonly sequence: number;
-  /** By endpoint id: all of it, not what changed, so that a lost message does no harm. */
+  /**
+   * It names all endpoints; others have none of the balancer's work. False: those alone where requests came, moved on or
+   * went since the message before. Each is told of as it is now, so that a lost message does no harm for longer than
+   * until the next whole one.
+   */
+  readonly isWhole: boolean;
+  /** Each change is told as it comes: what was not told has not changed. False: only at some interval. */
+  readonly isPrompt: boolean;
+  /** By endpoint id. */
   readonly endpoints: Readonly<Record<string, EndpointShare>>;
   /** Since the last message, in order. */
   readonly cache: readonly CacheEvent[];

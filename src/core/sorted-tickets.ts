@@ -3,6 +3,8 @@ import type { Ticket } from "./ticket.ts";
 /** Held tickets in the order of their keys. */
 export class SortedTickets {
   readonly #tickets: Ticket[] = [];
+  /** Theirs, side by side to be searched: to ask ticket after ticket is a walk through memory. */
+  readonly #keys: number[] = [];
   /** Work of the first n + 1 tickets; up to date for the first `#summed`. */
   readonly #tokens: number[] = [];
   readonly #pairs: number[] = [];
@@ -46,21 +48,23 @@ export class SortedTickets {
   add(ticket: Ticket): void {
     const place = this.countUpTo(ticket.key);
     this.#tickets.splice(place, 0, ticket);
+    this.#keys.splice(place, 0, ticket.key);
     this.#summed = Math.min(this.#summed, place);
   }
 
   remove(ticket: Ticket): void {
     const place = this.#tickets.indexOf(ticket, this.countBefore(ticket.key));
     this.#tickets.splice(place, 1);
+    this.#keys.splice(place, 1);
     this.#summed = Math.min(this.#summed, place);
   }
 
   #search(isAhead: (key: number) => boolean): number {
     let low = 0;
-    let high = this.#tickets.length;
+    let high = this.#keys.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (isAhead((this.#tickets[middle] as Ticket).key)) low = middle + 1;
+      if (isAhead(this.#keys[middle] as number)) low = middle + 1;
       else high = middle;
     }
     return low;

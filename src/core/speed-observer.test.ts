@@ -34,7 +34,7 @@ class Bench {
 
   /** Another balancer says that this much prefill of its own waits there. */
   tellWaiting(tokens: number, nowMs: number): void {
-    this.#ledger.adopt("a", "other", { ...NOTHING_IN_FLIGHT, waitingPrefillTokens: tokens }, nowMs);
+    this.#ledger.adopt("a", "other", { ...NOTHING_IN_FLIGHT, waitingPrefillTokens: tokens }, false, nowMs);
   }
 
   /** Anything that moves later on the endpoint shows that a batch is complete. */

@@ -1,6 +1,6 @@
 import type { Account } from "./account.ts";
 import type { Cost } from "./cost.ts";
-import type { EngineSpeed } from "./engine-speed.ts";
+import type { EngineSpeed, SpeedSample } from "./engine-speed.ts";
 import type { Lease } from "./ledger.ts";
 import type { PrefillDone } from "./shared-work.ts";
 
@@ -124,6 +124,12 @@ export class SpeedObserver {
   decodedUnseen(timer: DecodeTimer, outputTokens: number, nowMs: number): void {
     if (timer.tokens === 0) this.add(timer, outputTokens);
     this.#observe(timer, outputTokens, nowMs - timer.startMs, nowMs);
+  }
+
+  /** What another balancer timed there. The streams of an endpoint share its steps: so soon after it, one's own say nothing new. */
+  learn(sample: SpeedSample, nowMs: number): void {
+    this.#speed.learn(sample);
+    if (sample.scale === "decode") this.#observedAtMs = nowMs;
   }
 
   /** Prefill that was done there for this balancer since it began. */

@@ -43,7 +43,6 @@ export class SpeedScales {
 
 /** What the members' values come to; logarithms. */
 interface Summary {
-  readonly version: number;
   readonly decodeLog: number;
   readonly fastestDecodeLog: number;
   readonly prefillOverDecodeLog: number;
@@ -57,10 +56,12 @@ interface Summary {
 export class SpeedPool {
   readonly #members = new Set<SpeedScales>();
   readonly #samples: Record<Scale, number> = { decode: 0, prefill: 0 };
-  /** Observations since the last summary; infinite: the members changed. */
+  /** Observations since the last summary. */
   #unsummed = 0;
+  /** The summary is to be made anew when somebody asks. */
+  #isStale = false;
+  #version = 0;
   #summary: Summary = {
-    version: 0,
     decodeLog: 0,
     fastestDecodeLog: 0,
     prefillOverDecodeLog: 0,
@@ -77,27 +78,27 @@ export class SpeedPool {
    * next to nothing, and all endpoints are believed anew only when as many were made as there are endpoints.
    */
   get version(): number {
-    return this.#upToDate.version;
+    return this.#version;
   }
 
   /** Mean of its endpoints' decode scales, in the logarithm; 0 before any was seen. */
   get decodeLog(): number {
-    return this.#upToDate.decodeLog;
+    return this.#upToDate().decodeLog;
   }
 
   /** Its fastest endpoint's; 0 before any was seen. */
   get fastestDecodeLog(): number {
-    return this.#upToDate.fastestDecodeLog;
+    return this.#upToDate().fastestDecodeLog;
   }
 
   /** How much slower prefill is than decoding, against the prior: the mean over its endpoints; 0 before any was seen. */
   get prefillOverDecodeLog(): number {
-    return this.#upToDate.prefillOverDecodeLog;
+    return this.#upToDate().prefillOverDecodeLog;
   }
 
   /** How dear such work's other parts are against its main one, by what its endpoints know of that: see `WorkFit`. */
   ratioLogs(scale: Scale): readonly number[] {
-    return this.#upToDate.ratioLogs[scale];
+    return this.#upToDate().ratioLogs[scale];
   }
 
   /** Observations ever, also of endpoints that left. */
@@ -108,24 +109,34 @@ export class SpeedPool {
   observed(scale: Scale): void {
     this.#samples[scale]++;
     this.#unsummed++;
+    const samples = this.#samples.decode + this.#samples.prefill;
+    if (this.#unsummed > Math.min(this.size - 1, samples / MANY)) this.#changed();
   }
 
   add(scales: SpeedScales): void {
     this.#members.add(scales);
-    this.#unsummed = Number.POSITIVE_INFINITY;
+    this.#changed();
   }
 
   remove(scales: SpeedScales): void {
     this.#members.delete(scales);
-    this.#unsummed = Number.POSITIVE_INFINITY;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#isStale = true;
+    this.#version++;
+  }
+
+  #upToDate(): Summary {
+    if (this.#isStale) this.#summary = this.#sumUp(this.#summary);
+    return this.#summary;
   }
 
   /** Where nobody that was seen is left, what was believed last still holds: replacements are like those they replace. */
-  get #upToDate(): Summary {
-    const last = this.#summary;
-    const samples = this.#samples.decode + this.#samples.prefill;
-    if (this.#unsummed <= Math.min(this.size - 1, samples / MANY)) return last;
+  #sumUp(last: Summary): Summary {
     this.#unsummed = 0;
+    this.#isStale = false;
     const members = [...this.#members];
     const decodes = members.map(({ decode }) => decode).filter(isSeen);
     const prefills = members.map(({ prefill }) => prefill).filter(isSeen);
@@ -145,14 +156,12 @@ export class SpeedPool {
     const prefillOverDecodeLogs = logs
       .map(({ decode = decodeLog, prefill }) => (prefill === undefined ? undefined : prefill - decode))
       .filter(isDefined);
-    this.#summary = {
-      version: last.version + 1,
+    return {
       decodeLog,
       fastestDecodeLog: decodeLogs.length > 0 ? Math.min(...decodeLogs) : last.fastestDecodeLog,
       prefillOverDecodeLog: mean(prefillOverDecodeLogs) ?? last.prefillOverDecodeLog,
       ratioLogs,
     };
-    return this.#summary;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Dispatcher } from "undici";
-import type { Routed } from "../core/index.ts";
+import type { Lease } from "../core/index.ts";
 import type { Clock, ServedPool } from "../runtime/index.ts";
 import type { AnswerRelay, AnswerTokens } from "./answer/answer-relay.ts";
 import type { Attempt } from "./attempt.ts";
@@ -10,7 +10,7 @@ import type { HeaderList } from "./headers.ts";
 import type { AnswerOutcome } from "./outcome.ts";
 import type { OutboundBody } from "./request/outbound-body.ts";
 import type { Route } from "./routes.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream } from "./upstream/upstream.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** What an attempt needs to know of its request; the same for all attempts of one request. */
@@ -33,7 +33,9 @@ export interface AttemptRequest {
 /** Where the attempt goes, and what it is watched by. */
 export interface AttemptPlace {
   readonly pool: ServedPool;
-  readonly routed: Routed;
+  readonly lease: Lease;
+  /** By which policy it was chosen. */
+  readonly policy: string;
   /** How long the request was held before it was sent; undefined: it was not. */
   readonly heldMs: number | undefined;
   readonly upstream: Upstream;

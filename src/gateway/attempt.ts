@@ -5,7 +5,7 @@ import type { EndpointMonitor } from "../runtime/index.ts";
 import { AnswerRelay, type AnswerTokens, NO_TOKENS } from "./answer/answer-relay.ts";
 import type { AttemptEnd, AttemptHost, AttemptPlace, AttemptRequest } from "./attempt-terms.ts";
 import type { ErrorCode } from "./client/errors.ts";
-import { type Failure, retryAfterOf } from "./failover/failure.ts";
+import { causeOf, type Failure, retryAfterOf } from "./failover/failure.ts";
 import { Reserve, type ReserveStep } from "./failover/reserve.ts";
 import { type Verdict, verdictOf } from "./failover/verdict.ts";
 import { upstreamHeaders } from "./headers.ts";
@@ -45,8 +45,8 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   constructor(request: AttemptRequest, place: AttemptPlace, host: AttemptHost) {
     super();
-    const { pool, routed, upstream } = place;
-    this.endpointId = routed.endpoint.id;
+    const { pool, lease, upstream } = place;
+    this.endpointId = lease.endpointId;
     this.#request = request;
     this.#place = place;
     this.#host = host;
@@ -168,11 +168,12 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
     if (relay?.isOpen) {
       const words = "The connection to the endpoint broke in the middle of its answer.";
       this.#breakOff(relay, "truncated", "upstream_error", words);
+    } else if (this.#controller === undefined) {
+      // A used connection may close before the request goes out, and no other be had in its place.
+      this.#failUnconnected(cause);
     } else if (this.#isStale()) {
       this.#wasSentInVain = true;
       this.#send("fresh");
-    } else if (this.#controller === undefined) {
-      this.#failUnconnected(cause);
     } else {
       this.#failUnanswered("lost", cause);
     }
@@ -215,9 +216,10 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   #receive(status: number, headers: IncomingHttpHeaders): { relay: AnswerRelay; reserve: Reserve } {
     const { route, client, requestId, limits } = this.#request;
-    const { pool, routed, heldMs, guardMs } = this.#place;
+    const { pool, lease, policy, heldMs, guardMs } = this.#place;
+    const { balancer } = pool;
     const asksForUsage = this.#asksForUsage;
-    const source = { route, requestId, client, balancer: pool.balancer, routed, heldMs, asksForUsage, limits };
+    const source = { route, requestId, client, balancer, lease, policy, heldMs, asksForUsage, limits };
     const relay = new AnswerRelay(source, status, headers);
     const mayMove = (failure: Failure): boolean => this.#host.mayMove(this, failure);
     return { relay, reserve: new Reserve(relay, { asksForUsage, guardsStreams: guardMs !== undefined, mayMove }) };
@@ -279,7 +281,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #answeredWell({ status }: AnswerRelay): void {
     if (this.#isProven || status >= 300) return;
     this.#isProven = true;
-    this.#monitor.succeeded(this.#place.routed.lease);
+    this.#monitor.succeeded(this.#place.lease);
   }
 
   #waitForClient(relay: AnswerRelay, controller: Dispatcher.DispatchController): void {
@@ -328,13 +330,13 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #finish(kind: Outcome["kind"], verdict: Verdict | "unconnected", end: AttemptEnd, cause = ""): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    const { watchdog, pool, routed, clock } = this.#place;
+    const { watchdog, pool, lease, clock } = this.#place;
     watchdog.unwatch(this);
     this.#liftGuard();
     try {
       this.#report(verdict, cause);
       const { promptTokens, cachedTokens, outputTokens } = this.#tokens;
-      pool.balancer.finish(routed.lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
+      pool.balancer.finish(lease, { kind, promptTokens, cachedTokens, outputTokens }, clock.nowMs());
     } finally {
       // Harmless after a clean end; in every other case it frees the endpoint at once.
       this.#controller?.abort(OVER);
@@ -347,7 +349,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
    * for whoever its end lets go.
    */
   #report(verdict: Verdict | "unconnected", cause: string): void {
-    const { lease } = this.#place.routed;
+    const { lease } = this.#place;
     if (verdict === "failed") this.#monitor.failed(lease, cause);
     else if (verdict === "busy") this.#monitor.busy(lease, retryAfterOf(this.#relay?.retryAfter));
     else if (verdict === "unconnected") this.#monitor.connectFailed(lease, cause);
@@ -393,8 +395,3 @@ const NO_TOKEN_CAME = ["upstream_timeout", "The endpoint generated nothing in ti
 const FELL_SILENT = ["stalled", "The endpoint fell silent in the middle of its answer."] as const;
 
 const OVER = new Error("the request is over");
-
-/** What went wrong in a connection, by its code: messages of connection errors carry addresses. */
-function causeOf(error: Error): string {
-  return "code" in error && typeof error.code === "string" ? error.code : error.name;
-}

@@ -4,7 +4,7 @@ import type { GatewayMetrics } from "./admin/metrics.ts";
 import type { PoolBudgets } from "./failover/pool-budgets.ts";
 import type { BufferBudget } from "./request/buffer-budget.ts";
 import type { SenderReaders } from "./request/sender.ts";
-import type { Upstreams } from "./upstreams.ts";
+import type { Upstreams } from "./upstream/upstreams.ts";
 import type { Watchdog } from "./watchdog.ts";
 
 /** What every request needs of the gateway around it. */

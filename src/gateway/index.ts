@@ -1,8 +1,15 @@
 export { Access } from "./access/access.ts";
+export { type AdminAsked, createAdminServer, type PerformAdmin } from "./admin/admin.ts";
+export { type AdminAnswer, isGood, refusal } from "./admin/admin-answer.ts";
+export type { MetricSnapshot } from "./admin/admin-desk.ts";
 export { DECISION_CHANNEL, type DecisionMessage } from "./admin/decision-channel.ts";
 export { type ExplainAnswer, type ExplainQuestion, explainRequest } from "./admin/explain.ts";
 export { GatewayMetrics } from "./admin/metrics.ts";
+export { reloadAnswer } from "./admin/reload-answer.ts";
+export { registerReloadMetrics } from "./admin/reload-metrics.ts";
 export { createStreamMeter } from "./answer/stream-meter.ts";
 export { ERRORS } from "./client/errors.ts";
+export { listenOn } from "./listener.ts";
+export { readRequest } from "./request/read-request.ts";
 export { senderReaders } from "./request/sender.ts";
 export { type RunningServer, startServer } from "./server.ts";

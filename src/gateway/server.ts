@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type Config, Runtime, type RuntimeParts } from "../runtime/index.ts";
 import { Access, type Caller } from "./access/access.ts";
 import { createAdminServer } from "./admin/admin.ts";
+import { AdminDesk } from "./admin/admin-desk.ts";
 import { GatewayMetrics } from "./admin/metrics.ts";
 import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import { LocalAnswers, OTHER_ROUTE } from "./client/local-answers.ts";
@@ -13,7 +14,7 @@ import { BufferBudget } from "./request/buffer-budget.ts";
 import { senderReaders } from "./request/sender.ts";
 import { findRoute, PASSTHROUGH, type Route } from "./routes.ts";
 import { warnOfTls } from "./tls-warnings.ts";
-import { Upstreams } from "./upstreams.ts";
+import { Upstreams } from "./upstream/upstreams.ts";
 import { Watchdog } from "./watchdog.ts";
 
 /** A balancer that serves. */
@@ -23,6 +24,8 @@ export interface RunningServer {
   /** Undefined: the admin listener is off. */
   readonly adminUrl: string | undefined;
   readonly runtime: Runtime;
+  /** What the admin listener asks, for one that is elsewhere. */
+  readonly desk: AdminDesk;
   /**
    * Says that it is leaving, soon after stops accepting, lets running requests finish within the drain limit, then ends
    * everything. May be called twice.
@@ -39,7 +42,7 @@ export async function startServer(config: Config, runtimeParts: RuntimeParts = {
 
 /** What follows the configuration does so whenever another one is in force. */
 function gatewayParts(runtime: Runtime): GatewayParts {
-  const access = new Access(runtime.config.keys, runtime.clock);
+  const access = new Access(runtime.config.keys, runtime.clock, runtime.sharing?.keys);
   let senders = senderReaders(runtime.config);
   runtime.configured.add(() => {
     access.configure(runtime.config.keys);
@@ -64,6 +67,7 @@ function gatewayParts(runtime: Runtime): GatewayParts {
 class Gateway {
   readonly #parts: GatewayParts;
   readonly #listener: Listener;
+  readonly #desk: AdminDesk;
   readonly #admin: Server | undefined;
   readonly #local: LocalAnswers;
   /** New requests are refused. */
@@ -74,7 +78,11 @@ class Gateway {
     const { runtime, metrics } = parts;
     this.#parts = parts;
     this.#local = new LocalAnswers(parts);
-    this.#admin = runtime.config.admin === undefined ? undefined : createAdminServer(parts);
+    this.#desk = new AdminDesk(parts);
+    this.#admin =
+      runtime.config.admin === undefined
+        ? undefined
+        : createAdminServer(runtime, (_task, asked) => this.#desk.answer(asked));
     this.#listener = new Listener(runtime.config, {
       request: (request, response) => this.#dispatch(request, response),
       refused: (request, response, code, details) => this.#refuse(request, response, undefined, code, details),
@@ -96,7 +104,7 @@ class Gateway {
         this.#admin === undefined || admin === undefined ? undefined : `http://${await listenOn(this.#admin, admin)}`;
       runtime.start();
       warnOfTls(runtime);
-      return { listenUrl, adminUrl, runtime, close: () => this.close() };
+      return { listenUrl, adminUrl, runtime, desk: this.#desk, close: () => this.close() };
     } catch (error) {
       void this.#listener.close();
       this.#admin?.close();

@@ -57,4 +57,22 @@ describe("EndpointOverlay", () => {
     overlay.put(testEndpoint("extra", "http://b:1"));
     expect(overlay.over([A, testEndpoint("a", "http://a:2"), B])).toEqual([A, B]);
   });
+
+  it("takes on all that another holds, in place of its own", () => {
+    const overlay = new EndpointOverlay();
+    const c = testEndpoint("c", "http://c:1");
+    overlay.put(c);
+    overlay.remove("b");
+    overlay.weigh("a", 0.5);
+    overlay.drain("a", true);
+    const other = new EndpointOverlay();
+    other.remove("a");
+    other.drain("b", true);
+    other.take(overlay.changes);
+    expect(other.changes).toEqual(overlay.changes);
+    expect(other.over([A, B])).toEqual([{ ...A, weight: 0.5 }, c]);
+    expect([other.isDrained("a"), other.isDrained("b")]).toEqual([true, false]);
+    overlay.put(B);
+    expect(other.over([A, B])).toEqual([{ ...A, weight: 0.5 }, c]);
+  });
 });

@@ -1,5 +1,14 @@
 import type { EndpointConfig } from "../config/index.ts";
 
+/** What an overlay holds, as it goes elsewhere. */
+export interface EndpointChanges {
+  /** In the order in which they were put. */
+  readonly given: readonly EndpointConfig[];
+  readonly removed: readonly string[];
+  readonly weights: ReadonlyMap<string, number>;
+  readonly drained: readonly string[];
+}
+
 /**
  * What was changed in a pool's endpoints while it ran, over what its configuration and its discovery say. It outlives
  * every reload: a file that is read again does not undo what an operator did meanwhile.
@@ -10,6 +19,24 @@ export class EndpointOverlay {
   readonly #removed = new Set<string>();
   readonly #weights = new Map<string, number>();
   readonly #drained = new Set<string>();
+
+  get changes(): EndpointChanges {
+    return {
+      given: [...this.#given.values()],
+      removed: [...this.#removed],
+      weights: new Map(this.#weights),
+      drained: [...this.#drained],
+    };
+  }
+
+  /** Holds this from now on, and nothing else. */
+  take({ given, removed, weights, drained }: EndpointChanges): void {
+    for (const kept of [this.#given, this.#removed, this.#weights, this.#drained]) kept.clear();
+    for (const endpoint of given) this.#given.set(endpoint.id, endpoint);
+    for (const id of removed) this.#removed.add(id);
+    for (const [id, weight] of weights) this.#weights.set(id, weight);
+    for (const id of drained) this.#drained.add(id);
+  }
 
   /** Adds the endpoint, or takes the place of the one with its id, which stays drained if it was. */
   put(endpoint: EndpointConfig): void {

@@ -16,6 +16,7 @@ import type {
   Release,
   RequestProfile,
   Routed,
+  SharedWork,
   Ticket,
 } from "../core/index.ts";
 import type { Clock } from "./clock.ts";
@@ -148,6 +149,21 @@ export class LiveBalancer {
 
   tick(nowMs: number): void {
     this.#passOn(this.#balancer.tick(nowMs), nowMs);
+  }
+
+  /** What this balancer tells others in front of the same endpoints, of all of them. */
+  share(nowMs: number): SharedWork {
+    return this.#balancer.share(nowMs);
+  }
+
+  /** As `share`, of what changed since; undefined: nothing did. */
+  shareChanges(nowMs: number): SharedWork | undefined {
+    return this.#balancer.shareChanges(nowMs);
+  }
+
+  /** What the balancer `from` said of its work, in place of what it said before; undefined: it is gone. */
+  adopt(from: string, work: SharedWork | undefined, nowMs: number): void {
+    this.#passOn(this.#balancer.adopt(from, work, nowMs), nowMs);
   }
 
   /** Everybody who is held is refused: what holds them is to end. */

@@ -12,6 +12,7 @@ export type ReconfigureReport =
 const TAKEN_ON: Readonly<Record<keyof Config, "live" | "start">> = {
   listen: "start",
   admin: "start",
+  workers: "start",
   recording: "start",
   log: "start",
   tls: "live",

@@ -20,11 +20,22 @@ export interface AnswerSizes {
   readonly outputTokens: number | undefined;
 }
 
+/** A request as far as it is recorded. */
+export type RecordedProfile = Pick<RequestProfile, "promptTokens" | "prefix" | "sessionKey" | "model">;
+
+/** Takes down requests that are over. */
+export interface RequestRecorder {
+  /** One whose output was not counted could not be replayed, and is left out. */
+  record(request: RecordedProfile, arrivedAtMs: number, sizes: AnswerSizes): void;
+  /** Resolves when what was recorded is where it belongs. May be called twice. */
+  close(): Promise<void>;
+}
+
 /**
  * Appends the sizes of requests to a file that `evenkeel simulate` reads: no text, and session keys as hashes that hold
  * within one run. Never in the way of a request: what the disk does not take in time is left out.
  */
-export class Recorder {
+export class Recorder implements RequestRecorder {
   readonly #log: Log;
   readonly #file: string;
   readonly #maxBytes: number;
@@ -51,8 +62,7 @@ export class Recorder {
     if (startedAtMs === undefined) this.#write(recordingHeaderLine(BLOCK_TOKENS, nowMs));
   }
 
-  /** Records a request that is over. One whose output was not counted could not be replayed, and is left out. */
-  record(request: RequestProfile, arrivedAtMs: number, { promptTokens, outputTokens }: AnswerSizes): void {
+  record(request: RecordedProfile, arrivedAtMs: number, { promptTokens, outputTokens }: AnswerSizes): void {
     if (this.#endedBy !== undefined || !isCount(outputTokens)) return;
     if (this.#stream.writableLength > MAX_WAITING_BYTES) {
       this.#drop();
@@ -73,7 +83,6 @@ export class Recorder {
     );
   }
 
-  /** Writes what is still to be written. May be called twice. */
   async close(): Promise<void> {
     this.#endedBy ??= "close";
     if (this.#stream.closed) return;

@@ -1,16 +1,19 @@
 import type { Config } from "../config/index.ts";
 import { type Random, seededRandom } from "../core/index.ts";
 import { type Clock, monotonicClock } from "./clock.ts";
+import type { EndpointChanges } from "./endpoint-overlay.ts";
+import type { WorkExchange } from "./exchange/work-exchange.ts";
+import { WorkSharing } from "./exchange/work-sharing.ts";
 import { Listeners } from "./listeners.ts";
 import { createLog, type Log } from "./log.ts";
 import { ModelDirectory } from "./model-directory.ts";
 import { compareConfigs, type ReconfigureReport } from "./reconfiguration.ts";
-import { Recorder } from "./recorder.ts";
+import { Recorder, type RequestRecorder } from "./recorder.ts";
 import { type ConfigSource, Reloader } from "./reloader.ts";
 import { type Resolver, systemResolver } from "./resolver.ts";
 import { type PoolSurroundings, ServedPool } from "./served-pool.ts";
 
-/** What a test replaces, each by default the real thing; and where the configuration comes from. */
+/** What a test or a worker process replaces, each by default the real thing; and where the configuration comes from. */
 export interface RuntimeParts {
   readonly clock?: Clock;
   readonly random?: Random;
@@ -20,7 +23,14 @@ export interface RuntimeParts {
   readonly source?: ConfigSource;
   /** Between two looks at the configuration's file. */
   readonly watchIntervalMs?: number;
+  /** Reaches others in front of the same endpoints; undefined: there are none. */
+  readonly exchange?: WorkExchange;
+  /** Takes what is to be recorded; undefined: the file that is configured. */
+  readonly recorder?: RequestRecorder;
 }
+
+/** What operators changed of the endpoints, by pool. */
+export type OperatorChanges = ReadonlyMap<string, EndpointChanges>;
 
 /** The one composition root: everything that lives as long as the process, wired once. */
 export class Runtime {
@@ -33,6 +43,8 @@ export class Runtime {
   readonly configured: Listeners = new Listeners();
   /** Told when endpoints came, went or changed, by whatever. */
   readonly endpointsChanged: Listeners = new Listeners();
+  /** Undefined: nobody else is in front of the endpoints. */
+  readonly sharing: WorkSharing | undefined;
   readonly #surroundings: Omit<PoolSurroundings, "health">;
   #config: Config;
   #pools: readonly ServedPool[];
@@ -41,7 +53,8 @@ export class Runtime {
   /** Pools that a reload added, until they are ready for the first time. */
   readonly #joining = new Set<ServedPool>();
   #ticker: NodeJS.Timeout | undefined;
-  #recorder: Recorder | undefined;
+  readonly #givenRecorder: RequestRecorder | undefined;
+  #recorder: RequestRecorder | undefined;
   #isDraining = false;
 
   constructor(config: Config, parts: RuntimeParts = {}) {
@@ -50,6 +63,10 @@ export class Runtime {
     this.log = parts.log ?? createLog(config.log);
     this.resolver = parts.resolver ?? systemResolver;
     const { clock, log, resolver } = this;
+    const { exchange } = parts;
+    const pools = (): readonly ServedPool[] => [...this.#pools, ...this.#leaving];
+    this.sharing = exchange && new WorkSharing({ exchange, clock, log, pools });
+    this.#givenRecorder = parts.recorder;
     this.#surroundings = {
       clock,
       log,
@@ -95,15 +112,25 @@ export class Runtime {
   }
 
   /** Undefined: nothing is recorded. */
-  get recorder(): Recorder | undefined {
+  get recorder(): RequestRecorder | undefined {
     return this.#recorder;
+  }
+
+  get operatorChanges(): OperatorChanges {
+    return new Map(this.#pools.map(({ name, operatorChanges }) => [name, operatorChanges]));
+  }
+
+  /** Takes on what operators changed elsewhere, in place of what they changed here. */
+  takeOperatorChanges(changes: OperatorChanges): void {
+    for (const pool of this.#pools) pool.takeOperatorChanges(changes.get(pool.name));
   }
 
   /** @throws RecordingError when requests are to be recorded and cannot be. */
   start(): void {
     const { recording } = this.#config;
-    if (recording !== undefined) this.#recorder = new Recorder(recording, this.clock, this.log);
+    if (recording !== undefined) this.#recorder = this.#givenRecorder ?? new Recorder(recording, this.clock, this.log);
     for (const pool of this.#pools) pool.start();
+    this.sharing?.start();
     this.reloader.start();
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     this.#ticker.unref();
@@ -145,6 +172,7 @@ export class Runtime {
   async close(): Promise<void> {
     clearInterval(this.#ticker);
     const pools = [...this.#pools, ...this.#leaving];
+    this.sharing?.close();
     await Promise.all([this.reloader.stop(), ...pools.map((pool) => pool.close()), this.#recorder?.close()]);
   }
 

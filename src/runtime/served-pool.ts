@@ -11,7 +11,7 @@ import {
 import type { Clock } from "./clock.ts";
 import { PoolDiscovery } from "./discovery/pool-discovery.ts";
 import { EndpointMonitor } from "./endpoint-monitor.ts";
-import { EndpointOverlay } from "./endpoint-overlay.ts";
+import { type EndpointChanges, EndpointOverlay } from "./endpoint-overlay.ts";
 import { LiveBalancer } from "./live-balancer.ts";
 import type { Log } from "./log.ts";
 import type { Resolver } from "./resolver.ts";
@@ -164,6 +164,18 @@ export class ServedPool {
     this.#settle();
   }
 
+  get operatorChanges(): EndpointChanges {
+    return this.#overlay.changes;
+  }
+
+  /** Undefined: there are none. */
+  takeOperatorChanges(changes: EndpointChanges | undefined): void {
+    const taken = changes ?? NO_CHANGES;
+    if (isSameValue(this.#overlay.changes, taken)) return;
+    this.#overlay.take(taken);
+    this.#settle();
+  }
+
   /** Lets go of endpoints that left and have nothing to do any more. */
   sweep(): void {
     let isChanged = false;
@@ -256,6 +268,8 @@ export class ServedPool {
     this.#surroundings.modelsChanged();
   }
 }
+
+const NO_CHANGES: EndpointChanges = { given: [], removed: [], weights: new Map(), drained: [] };
 
 /** All that its balancer takes on. A policy that stays the same keeps its state. */
 function balancerChange(before: PoolConfig, { policy, holding }: PoolConfig, health: HealthConfig): BalancerChange {

@@ -1,21 +1,29 @@
+import type { Random } from "../core/index.ts";
 import type { Replica } from "./replica.ts";
+import type { ReplicaOptions } from "./simulation-options.ts";
 
 /** Says which replica gets a request, as whatever stands before the balancers would. */
 export class ReplicaDealer {
   readonly #replicas: readonly Replica[];
-  readonly #isBySession: boolean;
+  readonly #dealing: ReplicaOptions["dealing"];
+  readonly #random: Random;
   #turn = 0;
 
-  constructor(replicas: readonly Replica[], dealing: "in_turn" | "by_session") {
+  constructor(replicas: readonly Replica[], dealing: ReplicaOptions["dealing"], random: Random) {
     if (replicas.length === 0) throw new RangeError("a simulation has at least one balancer");
     this.#replicas = replicas;
-    this.#isBySession = dealing === "by_session";
+    this.#dealing = dealing;
+    this.#random = random;
   }
 
-  /** Requests without a session go to each in turn, however dealing is. */
+  /** By session, requests without one go to each in turn. */
   next(sessionKey: string | undefined): Replica {
-    const place = this.#isBySession && sessionKey !== undefined ? hash(sessionKey) : this.#turn++;
-    return this.#replicas[place % this.#replicas.length] as Replica;
+    return this.#replicas[this.#placeOf(sessionKey) % this.#replicas.length] as Replica;
+  }
+
+  #placeOf(sessionKey: string | undefined): number {
+    if (this.#dealing === "at_random") return Math.floor(this.#random.next() * this.#replicas.length);
+    return this.#dealing === "by_session" && sessionKey !== undefined ? hash(sessionKey) : this.#turn++;
   }
 }
 

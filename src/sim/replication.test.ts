@@ -3,7 +3,7 @@ import { Balancer, endpoint, requestProfile, seededRandom } from "../core/index.
 import { parseFleet } from "./fleet-spec.ts";
 import { exchangeWork } from "./replication.ts";
 import { simulate } from "./simulation.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { Replicating, SimulationOptions } from "./simulation-options.ts";
 import { syntheticWorkload } from "./workload/synthetic.ts";
 
 describe("exchangeWork", () => {
@@ -12,27 +12,51 @@ describe("exchangeWork", () => {
   const balancers = () =>
     [1, 2, 3].map((seed) => new Balancer({ policy: "least_connections", endpoints, random: seededRandom(seed) }));
   const requestsOf = (balancer: Balancer) => balancer.members.reduce((sum, { account }) => sum + account.requests, 0);
+  const chat = requestProfile({ promptTokens: 100 });
+  /** Moves whatever is due up to `untilMs`. */
+  const moveOn = (replicating: Replicating, untilMs: number) => {
+    while (replicating.nextAtMs <= untilMs) replicating.move(replicating.nextAtMs);
+  };
 
-  it("tells every balancer what all others have in flight, and none its own twice", () => {
+  it.each([200, 10])(
+    "tells every balancer what all others have in flight, and none its own twice (%i ms)",
+    (interval) => {
+      const all = balancers();
+      for (const [index, balancer] of all.entries()) for (let i = 0; i <= index; i++) balancer.decide(chat, i);
+      expect(all.map(requestsOf)).toEqual([1, 2, 3]);
+      const replicating = exchangeWork(interval).begin(all);
+      moveOn(replicating, 200);
+      expect(all.map(requestsOf)).toEqual([6, 6, 6]);
+      moveOn(replicating, 1400);
+      expect(all.map(requestsOf)).toEqual([6, 6, 6]);
+    },
+  );
+
+  it.each([200, 10])("takes back what has ended since (%i ms)", (interval) => {
     const all = balancers();
-    for (const [index, balancer] of all.entries()) {
-      for (let i = 0; i <= index; i++) balancer.decide(requestProfile({ promptTokens: 100 }), i);
-    }
-    expect(all.map(requestsOf)).toEqual([1, 2, 3]);
-    expect(replication.exchange(all, 200)).toEqual([]);
-    expect(all.map(requestsOf)).toEqual([6, 6, 6]);
-    replication.exchange(all, 400);
-    expect(all.map(requestsOf)).toEqual([6, 6, 6]);
+    const replicating = exchangeWork(interval).begin(all);
+    const decision = (all[0] as Balancer).decide(chat, 0);
+    moveOn(replicating, 200);
+    if (decision.kind === "routed") all[0]?.finish(decision.lease, { kind: "completed" }, 201);
+    expect(all.map(requestsOf)).toEqual([0, 1, 1]);
+    moveOn(replicating, 400);
+    expect(all.map(requestsOf)).toEqual([0, 0, 0]);
   });
 
-  it("takes back what has ended since", () => {
-    const all = balancers();
-    const decision = (all[0] as Balancer).decide(requestProfile({ promptTokens: 100 }), 0);
-    replication.exchange(all, 200);
-    if (decision.kind === "routed") all[0]?.finish(decision.lease, { kind: "completed" }, 300);
-    expect(all.map(requestsOf)).toEqual([0, 1, 1]);
-    replication.exchange(all, 400);
-    expect(all.map(requestsOf)).toEqual([0, 0, 0]);
+  it("lets them speak one after the other, and messages take their time", () => {
+    const all = balancers().slice(0, 2);
+    const replicating = exchangeWork(10, 3).begin(all);
+    for (const balancer of all) balancer.decide(chat, 0);
+    const seen = [5, 8, 10, 13].map((untilMs) => {
+      moveOn(replicating, untilMs);
+      return all.map(requestsOf);
+    });
+    expect(seen).toEqual([
+      [1, 1],
+      [1, 2],
+      [1, 2],
+      [2, 2],
+    ]);
   });
 
   it("brings several balancers near to one, where they wait longer each for itself", () => {

@@ -53,7 +53,7 @@ export class SimulatedFleet {
   sample(balancers: readonly Balancer[], atMs: number): readonly EndpointSample[] {
     const held = new Map<string, number>();
     for (const { endpoint, held: line } of balancers.flatMap(({ members }) => members)) {
-      held.set(endpoint.id, (held.get(endpoint.id) ?? 0) + line.own().requests);
+      held.set(endpoint.id, (held.get(endpoint.id) ?? 0) + line.own(atMs).requests);
     }
     return this.endpoints.map((endpoint) => endpoint.sample(atMs, held.get(endpoint.id) ?? 0));
   }

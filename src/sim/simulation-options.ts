@@ -33,17 +33,24 @@ export interface SimulationOptions {
 /** Several balancers in front of one fleet. Each has a ledger of its own and sees its own traffic alone. */
 export interface ReplicaOptions {
   readonly count: number;
-  /** Who gets a request: each in turn, or the one its session belongs to. */
-  readonly dealing: "in_turn" | "by_session";
+  /** Who gets a request: each in turn, the one its session belongs to, or any, as connections that clients keep deal them. */
+  readonly dealing: "in_turn" | "by_session" | "at_random";
   /** Undefined: they know nothing of one another. */
   readonly replication?: Replication;
 }
 
 /** How replicas tell each other of their work. */
 export interface Replication {
-  readonly intervalMs: number;
-  /** Lets each balancer know what the others have in flight. @returns what that released, at whichever of them. */
-  exchange(balancers: readonly Balancer[], nowMs: number): readonly Release[];
+  /** Begins with these balancers, at time 0. */
+  begin(balancers: readonly Balancer[]): Replicating;
+}
+
+/** Replicas that tell each other of their work. */
+export interface Replicating {
+  /** When the next message goes out or arrives. */
+  readonly nextAtMs: number;
+  /** Sends and hands out what is due. @returns What that released, at whichever of them. */
+  move(nowMs: number): readonly Release[];
 }
 
 /** Measured from a gateway's decision to the engine's scheduler within one data centre. */

@@ -5,7 +5,7 @@ import { type EngineProfile, engineProfile } from "./engine-profiles.ts";
 import { parseFleetEvents } from "./fleet-events.ts";
 import { type FleetSpec, parseFleet } from "./fleet-spec.ts";
 import { type Simulation, simulate } from "./simulation.ts";
-import type { SimulationOptions } from "./simulation-options.ts";
+import type { Replication, SimulationOptions } from "./simulation-options.ts";
 import { syntheticWorkload } from "./workload/synthetic.ts";
 import type { Workload, WorkloadRequest } from "./workload/workload.ts";
 
@@ -325,16 +325,18 @@ describe("several balancers", () => {
   it("lets them exchange at an interval, and acts on what that releases", () => {
     const exchanged: number[] = [];
     const policy = policyOf({ hasRoom: (_request, { account }) => account.requests < 2 });
-    const replication = {
-      intervalMs: 200,
-      exchange: (balancers: readonly { tick(nowMs: number): readonly never[] }[], nowMs: number) => {
-        exchanged.push(nowMs);
-        return balancers.flatMap((balancer) => balancer.tick(nowMs));
-      },
+    const replication: Replication = {
+      begin: (balancers) => ({
+        get nextAtMs() {
+          return 200 * (exchanged.length + 1);
+        },
+        move(nowMs) {
+          exchanged.push(nowMs);
+          return balancers.flatMap((balancer) => balancer.tick(nowMs));
+        },
+      }),
     };
-    const replicas = { count: 2, dealing: "by_session", replication } as unknown as NonNullable<
-      SimulationOptions["replicas"]
-    >;
+    const replicas = { count: 2, dealing: "by_session", replication } as const;
     const { fates } = run({ policy, whenFull: "hold", replicas });
     expect(fates.ended).toBe(400);
     expect(exchanged.slice(0, 3)).toEqual([200, 400, 600]);

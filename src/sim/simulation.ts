@@ -10,7 +10,12 @@ import type { SimulationResult } from "./result.ts";
 import { SendLine } from "./send-line.ts";
 import type { SimulatedEndpoint } from "./simulated-endpoint.ts";
 import { SimulatedFleet } from "./simulated-fleet.ts";
-import { DEFAULT_BLOCK_TOKENS, DEFAULT_SEND_DELAY_MS, type SimulationOptions } from "./simulation-options.ts";
+import {
+  DEFAULT_BLOCK_TOKENS,
+  DEFAULT_SEND_DELAY_MS,
+  type Replicating,
+  type SimulationOptions,
+} from "./simulation-options.ts";
 import { TimelineRecorder } from "./timeline-recorder.ts";
 import type { Workload, WorkloadRequest } from "./workload/workload.ts";
 
@@ -55,6 +60,8 @@ class Run implements EngineObserver<Job> {
   readonly #fleet: SimulatedFleet;
   readonly #replicas: readonly Replica[];
   readonly #balancers: readonly Balancer[];
+  /** Undefined: each balancer is for itself. */
+  readonly #replicating: Replicating | undefined;
   readonly #dealer: ReplicaDealer;
   readonly #clients: Clients;
   readonly #sending: SendLine;
@@ -70,7 +77,7 @@ class Run implements EngineObserver<Job> {
   constructor(options: SimulationOptions) {
     this.#options = options;
     const { workload, fleet, events = [], replicas = { count: 1, dealing: "in_turn" } } = options;
-    const { sendDelayMs = DEFAULT_SEND_DELAY_MS } = options;
+    const { sendDelayMs = DEFAULT_SEND_DELAY_MS, seed = DEFAULT_SEED } = options;
     this.#blockTokens = blockTokensOf(workload, options.blockTokens);
     const engines = [...fleet.engines, ...events.flatMap((event) => (event.kind === "join" ? event.engines : []))];
     this.#fleet = new SimulatedFleet(engines, FIRST_ENDPOINT, this.#blockTokens, this.#clock, this);
@@ -78,7 +85,8 @@ class Run implements EngineObserver<Job> {
     const firstReplica = FIRST_ENDPOINT + engines.length;
     this.#replicas = Array.from({ length: replicas.count }, (_, i) => this.#createReplica(i, firstReplica + i));
     this.#balancers = this.#replicas.map(({ balancer }) => balancer);
-    this.#dealer = new ReplicaDealer(this.#replicas, replicas.dealing);
+    this.#replicating = replicas.replication?.begin(this.#balancers);
+    this.#dealer = new ReplicaDealer(this.#replicas, replicas.dealing, seededRandom(seed));
     this.#agenda = new Agenda(firstReplica + replicas.count);
     this.#clients = new Clients(workload);
     this.#sending = new SendLine(sendDelayMs);
@@ -151,8 +159,7 @@ class Run implements EngineObserver<Job> {
 
   #begin(): void {
     for (const endpoint of this.#fleet.endpoints.slice(0, this.#fleet.pool.length)) this.#introduce(endpoint, 0);
-    const { replication } = this.#options.replicas ?? {};
-    if (replication !== undefined) this.#agenda.set(EXCHANGE, replication.intervalMs);
+    this.#agenda.set(EXCHANGE, this.#replicating?.nextAtMs ?? Number.POSITIVE_INFINITY);
     this.#setFleet();
     this.#setClients();
   }
@@ -265,15 +272,12 @@ class Run implements EngineObserver<Job> {
   }
 
   #exchange(nowMs: number): void {
-    const { replication } = this.#options.replicas ?? {};
+    const replicating = this.#replicating as Replicating;
     this.#agenda.set(EXCHANGE, Number.POSITIVE_INFINITY);
-    if (replication === undefined) return;
-    for (const { ticket, decision } of replication.exchange(this.#balancers, nowMs)) {
-      this.#act(ticket.holder as Job, decision);
-    }
+    for (const { ticket, decision } of replicating.move(nowMs)) this.#act(ticket.holder as Job, decision);
     for (const replica of this.#replicas) replica.isTouched = true;
     // Where nothing else is to come, exchanges alone change nothing.
-    if (this.#agenda.firstAtMs < Number.POSITIVE_INFINITY) this.#agenda.set(EXCHANGE, nowMs + replication.intervalMs);
+    if (this.#agenda.firstAtMs < Number.POSITIVE_INFINITY) this.#agenda.set(EXCHANGE, replicating.nextAtMs);
   }
 
   #setFleet(): void {

@@ -10,17 +10,17 @@ import { until } from "../support/until.ts";
 
 const PATH = "/v1/chat/completions";
 
-/** What connection pools were made with. */
-const poolOptions = vi.hoisted((): object[] => []);
+/** What the clients of endpoints were made with. */
+const clientOptions = vi.hoisted((): object[] => []);
 vi.mock("undici", async (original) => {
   const undici = await original<typeof Undici>();
-  class Pool extends undici.Pool {
-    constructor(origin: string | URL, options: Undici.Pool.Options = {}) {
+  class Client extends undici.Client {
+    constructor(origin: string | URL, options: Undici.Client.Options = {}) {
       super(origin, options);
-      poolOptions.push(options);
+      clientOptions.push(options);
     }
   }
-  return { ...undici, Pool };
+  return { ...undici, Client };
 });
 
 /** Takes connections, and never reads from one. */
@@ -64,11 +64,11 @@ describe("an endpoint that takes connections and never answers", () => {
 
 describe("the limits on time", () => {
   it("are the configured ones alone: the client of the endpoints has none of its own", async () => {
-    poolOptions.length = 0;
+    clientOptions.length = 0;
     const gateway = await startGateway([await startFake()], { timeouts: { upstreamKeepAliveMs: 1_234 } });
     expect(await exchange(`${gateway.listenUrl}${PATH}`, { body: CHAT })).toMatchObject({ status: 200 });
-    expect(poolOptions.length).toBeGreaterThan(0);
-    for (const options of poolOptions) {
+    expect(clientOptions.length).toBeGreaterThan(0);
+    for (const options of clientOptions) {
       expect(options).toMatchObject({ headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 1_234 });
     }
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Behaviour, code, hold, ok, REFUSING_URL } from "../support/fake-upstream.ts";
-import { CHAT, exchange, STREAMED_CHAT, send } from "../support/http-client.ts";
+import { CHAT, exchange, RawClient, rawPost, STREAMED_CHAT, send } from "../support/http-client.ts";
 import { startOrdered } from "../support/ordered-pool.ts";
 import { testEndpoint } from "../support/test-config.ts";
 import { expectIdle } from "../support/test-gateway.ts";
@@ -170,6 +170,20 @@ describe("a request whose endpoint dies on it", () => {
     expect(await gateway.outcomes()).toEqual({ ok: 30 });
     // Nobody listens there any more, and that costs nothing either.
     for (let i = 0; i < 5; i++) expect(await gateway.chat(CHAT)).toMatchObject({ status: 200 });
+    await expectIdle(gateway);
+  });
+});
+
+describe("a request whose connection is closed before it goes out", () => {
+  it("was not sent, so that another endpoint may be asked whatever was lost", async () => {
+    const gateway = await startOrdered([ok(), ok()], { failover: { resends: 0 } });
+    const client = new RawClient(gateway.chatUrl).write(rawPost("/v1/chat/completions", CHAT));
+    await until(() => client.received.endsWith("\r\n0\r\n\r\n"));
+    client.write(rawPost("/v1/chat/completions", CHAT));
+    await gateway.fakes[0]?.kill();
+    await until(() => client.received.split("HTTP/1.1 ").length === 3);
+    expect(client.received).toContain("x-evenkeel-endpoint: e2");
+    client.socket.destroy();
     await expectIdle(gateway);
   });
 });

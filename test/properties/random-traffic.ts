@@ -265,7 +265,7 @@ export class RandomTraffic {
     else if (kind === 4) this.#balancer.explain(requestProfile({ promptTokens: 100 }), this.#nowMs);
     else if (kind === 5) this.#tellBatch(id);
     else if (kind === 6) this.#hearOne(this.#anyOther());
-    else if (kind === 7) this.#balancer.share(this.#nowMs);
+    else if (kind === 7) this.#tellOthers();
     else if (kind === 8) this.#reconfigure();
     else {
       const availability = this.#oneOf([
@@ -279,6 +279,11 @@ export class RandomTraffic {
       ] as const);
       this.#observe({ kind: "availability", endpointId: id, availability });
     }
+  }
+
+  #tellOthers(): void {
+    if (this.#below(4) === 0) this.#balancer.share(this.#nowMs);
+    else this.#balancer.shareChanges(this.#nowMs);
   }
 
   /** Other bounds; seldom everybody who is held is let go. */
@@ -317,7 +322,8 @@ export class RandomTraffic {
 
   #hear(from: string, work: SharedWork | undefined): void {
     for (const { endpoint } of this.#balancer.members) {
-      this.#oracle.told(endpoint.id, from, work?.endpoints[endpoint.id]?.account);
+      const share = work?.endpoints[endpoint.id];
+      if (share !== undefined || work?.isWhole !== false) this.#oracle.told(endpoint.id, from, share?.account);
     }
     this.#released(this.#balancer.adopt(from, work, this.#nowMs));
   }

@@ -9,6 +9,7 @@ import {
   type RequestProfile,
   requestProfile,
   type SharedWork,
+  type SpeedSample,
 } from "../../src/core/index.ts";
 
 const PRIORITIES = ["low", "normal", "normal", "high"] as const;
@@ -49,7 +50,7 @@ export function randomShare(random: Random, ids: readonly string[]): Omit<Shared
   const endpoints: Record<string, EndpointShare> = {};
   for (const id of ids) if (below(random, 4) > 0) endpoints[id] = randomEndpointShare(random);
   const cache = Array.from({ length: below(random, 4) }, () => randomCacheEvent(random, ids));
-  return { endpoints, cache };
+  return { isWhole: below(random, 4) === 0, isPrompt: below(random, 2) === 0, endpoints, cache };
 }
 
 function randomEndpointShare(random: Random): EndpointShare {
@@ -73,8 +74,24 @@ function randomEndpointShare(random: Random): EndpointShare {
     requests: heldRequests,
     prefillTokens: heldRequests * below(random, 2000),
     prefillPairs: heldRequests * below(random, 1_000_000),
+    ...(heldRequests === 0 ? {} : { first: { urgency: below(random, 3), keyAgoMs: below(random, 20_000) - 10_000 } }),
   };
-  return { account, held, done: { tokens: below(random, 1e6), pairs: below(random, 1e9), steps: below(random, 1e4) } };
+  const done = { tokens: below(random, 1e6), pairs: below(random, 1e9), steps: below(random, 1e4) };
+  const samples = Array.from({ length: below(random, 3) }, () => randomSample(random));
+  return { account, held, done, samples };
+}
+
+function randomSample(random: Random): SpeedSample {
+  const isDecode = below(random, 2) === 0;
+  return {
+    scale: isDecode ? "decode" : "prefill",
+    work: {
+      mainMs: 1 + below(random, 20),
+      otherMs: isDecode ? [below(random, 10), below(random, 10)] : [below(random, 10)],
+    },
+    ms: 1 + below(random, 100),
+    noise: 0.05 + random.next(),
+  };
 }
 
 function randomCacheEvent(random: Random, ids: readonly string[]): CacheEvent {

@@ -33,6 +33,7 @@ export function candidate(facts: CandidateFacts): Candidate {
     signals: signals && engineSignals(signals),
     kvTokens,
     kvCapacityTokens,
+    spareKvTokens: Number.POSITIVE_INFINITY,
     held: { requests: heldAhead === NOTHING ? 0 : 1, aheadOf: () => heldAhead, countBehind: () => 0 },
     cachedTokens: ({ promptTokens }: RequestProfile) => Math.min(cachedTokens, promptTokens - 1),
     visitEvicted: () => undefined,
@@ -56,6 +57,8 @@ const IDLE: Account = {
   waitingPrefillPairs: 0,
   othersPrefillTokens: 0,
   othersPrefillPairs: 0,
+  untoldPrefillTokens: 0,
+  untoldPrefillPairs: 0,
   waitingPromptTokens: 0,
   runningRequests: 0,
   contextTokens: 0,
@@ -64,4 +67,5 @@ const IDLE: Account = {
   oldestWaiting: undefined,
   recentPrefillTokens: () => 0,
   recentPrefillPairs: () => 0,
+  own: () => ({ ...IDLE, recentPrefillTokens: 0, recentPrefillPairs: 0, prefillMovedAgoMs: undefined }),
 };

@@ -22,6 +22,7 @@ export function testConfig(urls: readonly string[], overrides: TestOverrides = {
     listen: { host: "127.0.0.1", port: 0 },
     tls: undefined,
     admin: { host: "127.0.0.1", port: 0 },
+    workers: 1,
     adminKeys: [],
     keys: [],
     tenantKey: [],

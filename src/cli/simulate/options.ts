@@ -26,7 +26,7 @@ export interface SimulateOptions {
   readonly fleet: string;
   readonly events: string;
   readonly replicas: number;
-  readonly dealing: "in_turn" | "by_session";
+  readonly dealing: "in_turn" | "by_session" | "at_random";
   readonly exchange?: number;
   readonly sendDelay?: number;
   readonly policies: readonly string[];
@@ -88,7 +88,7 @@ export function addSimulateOptions(command: Command): void {
     option.argParser(whole).default(1),
   );
   add(serves, "--dealing <how>", "Which of them gets a request.", (option) =>
-    option.choices(["in_turn", "by_session"]).default("in_turn"),
+    option.choices(["in_turn", "by_session", "at_random"]).default("in_turn"),
   );
   add(serves, "--exchange <time>", "How often they tell each other of their work; without it, never.", (option) =>
     option.argParser(duration),

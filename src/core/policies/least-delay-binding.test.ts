@@ -33,10 +33,10 @@ function waitingChats(count: number) {
   };
 }
 
-/** What it says of those of them that other balancers told. */
+/** What it says of those of them that other balancers told, and whose ends they do not tell as they come. */
 function ofOthers(count: number) {
   const { prefillTokens, prefillPairs } = costOf(chat, 0);
-  return { othersPrefillTokens: count * prefillTokens, othersPrefillPairs: count * prefillPairs };
+  return { untoldPrefillTokens: count * prefillTokens, untoldPrefillPairs: count * prefillPairs };
 }
 
 function fleetOf(facts: Omit<FleetEndpoint, "id"> = {}) {

@@ -3,6 +3,7 @@ import { prefillMs } from "../engine-coefficients.ts";
 import type { Candidate, LateBinding } from "../policy.ts";
 import type { RequestProfile } from "../request.ts";
 import { missingKvTokens } from "./kv-room.ts";
+import { leastDelayKey } from "./least-delay-key.ts";
 import { unfinishedPrefillMs } from "./least-delay-price.ts";
 
 /**
@@ -24,7 +25,7 @@ export function leastDelayBinding(maxPrefillMs: number): LateBinding {
       return waitingMs <= 0 || waitingMs + ownPrefillMs(request, candidate) <= maxPrefillMs;
     },
     holdKey(request, candidate, arrivedAtMs) {
-      return arrivedAtMs + Math.min(SIZE_WEIGHT * ownPrefillMs(request, candidate), MAX_OVERTAKEN_MS);
+      return leastDelayKey(ownPrefillMs(request, candidate), arrivedAtMs);
     },
   };
 }
@@ -50,8 +51,3 @@ function ownPrefillMs(request: RequestProfile, candidate: Candidate): number {
   const { prefillTokens, prefillPairs } = costOf(request, candidate.cachedTokens(request));
   return prefillMs(candidate.speed.coefficients, prefillTokens, prefillPairs);
 }
-
-/** A request is overtaken by those whose prefill is shorter by 1 ms for each 60 ms that it came before them... */
-const SIZE_WEIGHT = 60;
-/** ...and by none that came this much later. */
-const MAX_OVERTAKEN_MS = 120_000;

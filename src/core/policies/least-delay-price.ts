@@ -1,8 +1,10 @@
 import { type Account, RECENT_PREFILL_MS } from "../account.ts";
-import type { Cost } from "../cost.ts";
+import { attentionPairs } from "../cost.ts";
 import { decodeStepMs, type EngineCoefficients, prefillMs } from "../engine-coefficients.ts";
 import type { Candidate, HeldPrefill } from "../policy.ts";
 import { missingKvTokens } from "./kv-room.ts";
+import { leastDelayKey } from "./least-delay-key.ts";
+import type { Placing } from "./least-delay-placing.ts";
 
 /** What sending one request to one endpoint costs everyone, in ms, part by part; the sum is the price. */
 export type Price = {
@@ -30,23 +32,25 @@ export function totalMs(price: Price): number {
   return firstToken + memory + decode + stall + slowdown + queueBehind + recompute + eviction;
 }
 
-/** One endpoint with one request, as the price sees it. */
-export interface Placement {
-  readonly candidate: Candidate;
-  readonly engine: EngineCoefficients;
-  /** Of the request here, cache counted. */
-  readonly cost: Cost;
-  /** Its place among the requests held for the endpoint: see `LateBinding.holdKey`. */
-  readonly key: number;
-  readonly urgency: number;
-}
+/**
+ * How many numbers `writePrice` writes and `readPrice` reads. One list of numbers holds the prices at all candidates:
+ * objects would be garbage by the hundred with each decision.
+ */
+export const PRICE_LENGTH = 8;
 
-/** What the endpoints have in common while one request is placed. */
-export interface FleetView {
-  /** Of the request where most of its prompt is cached. */
-  readonly bestCost: Cost;
-  /** Weight of sparing running requests, 1 to 0: see `sparing`. */
-  readonly sparing: number;
+/** The price at candidate `i`, as `writePrice` wrote it. */
+export function readPrice(prices: readonly number[], i: number): Price {
+  const at = i * PRICE_LENGTH;
+  return {
+    firstToken: prices[at] as number,
+    memory: prices[at + 1] as number,
+    decode: prices[at + 2] as number,
+    stall: prices[at + 3] as number,
+    slowdown: prices[at + 4] as number,
+    queueBehind: prices[at + 5] as number,
+    recompute: prices[at + 6] as number,
+    eviction: prices[at + 7] as number,
+  };
 }
 
 /** Weights of the parts; docs/policies/least_delay.md gives the reason of each. */
@@ -67,54 +71,51 @@ const STALL_MS = 1_000;
 /** A prefill that is overdue is believed to be nearly done, never done. */
 const MAX_PREFILL_PROGRESS = 0.9;
 
-/** The price of the request at this placement. */
-export function priceOf(placement: Placement, fleet: FleetView, nowMs: number): Price {
-  const { candidate, engine, cost, key, urgency } = placement;
+/** Writes the price of the request at candidate `i` into `prices`, from `i * PRICE_LENGTH` on. Returns its sum. */
+export function writePrice(prices: number[], placing: Placing, candidate: Candidate, i: number): number {
   const { account, held } = candidate;
+  const { promptTokens, decodeTokens, sparing, nowMs, urgency } = placing;
+  const prefillTokens = placing.prefillTokens[i] as number;
+  const engine = candidate.speed.coefficients;
   const running = account.runningRequests;
-  const ownMs = prefillMs(engine, cost.prefillTokens, cost.prefillPairs);
-  const bestMs = prefillMs(engine, fleet.bestCost.prefillTokens, fleet.bestCost.prefillPairs);
-  const prefillShare = recentPrefillShare(candidate, engine, nowMs);
-  const growMs = stepGrowthMs(candidate, engine, cost, prefillShare);
-  const stallFactor = 1 + (FUTURE_STALL_WEIGHT * fleet.sparing * prefillShare) / (1 - prefillShare);
+  const ownMs = prefillMs(engine, prefillTokens, attentionPairs(prefillTokens, promptTokens));
+  const bestMs = prefillMs(engine, placing.leastPrefillTokens, placing.leastPrefillPairs);
+  const prefillShare = recentPrefillShare(account, engine, nowMs);
+  const growMs = stepGrowthMs(account, engine, placing, prefillShare);
+  const stallFactor = 1 + (FUTURE_STALL_WEIGHT * sparing * prefillShare) / (1 - prefillShare);
   const stepMs = decodeStepMs(engine, running, account.contextTokens);
-  const waiting = account.waitingRequests + held.countBehind(key, urgency);
-  const ahead = held.aheadOf(key, urgency);
-  return {
-    firstToken: firstTokenMs(candidate, engine, cost, ahead, ownMs, nowMs),
-    memory: memoryMs(candidate, stepMs, cost, ahead),
-    decode: DECODE_WEIGHT * cost.decodeTokens * (stepMs * stallFactor + growMs),
-    stall: SPARING_WEIGHT * fleet.sparing * running * ownMs,
-    slowdown: SPARING_WEIGHT * fleet.sparing * running * cost.decodeTokens * growMs,
-    queueBehind: QUEUE_WEIGHT * waiting * ownMs,
-    recompute: RECOMPUTE_WEIGHT * (ownMs - bestMs),
-    eviction: EVICTION_WEIGHT * evictionMs(candidate, engine, cost, nowMs),
-  };
+  const isHeldFor = held.requests > 0;
+  const key = isHeldFor ? keyAt(candidate, ownMs, placing) : 0;
+  const ahead = isHeldFor ? held.aheadOf(key, urgency) : NOTHING_HELD;
+  const behind = isHeldFor ? held.countBehind(key, urgency) : 0;
+
+  const firstToken = firstTokenMs(account, engine, prefillTokens, ahead, ownMs, nowMs);
+  const memory = memoryMs(candidate, stepMs, placing, ahead);
+  const decode = DECODE_WEIGHT * decodeTokens * (stepMs * stallFactor + growMs);
+  const stall = SPARING_WEIGHT * sparing * running * ownMs;
+  const slowdown = SPARING_WEIGHT * sparing * running * decodeTokens * growMs;
+  const queueBehind = QUEUE_WEIGHT * (account.waitingRequests + behind) * ownMs;
+  const recompute = RECOMPUTE_WEIGHT * (ownMs - bestMs);
+  const eviction = EVICTION_WEIGHT * evictionMs(candidate, engine, prefillTokens + decodeTokens, nowMs);
+  const at = i * PRICE_LENGTH;
+  prices[at] = firstToken;
+  prices[at + 1] = memory;
+  prices[at + 2] = decode;
+  prices[at + 3] = stall;
+  prices[at + 4] = slowdown;
+  prices[at + 5] = queueBehind;
+  prices[at + 6] = recompute;
+  prices[at + 7] = eviction;
+  return firstToken + memory + decode + stall + slowdown + queueBehind + recompute + eviction;
 }
 
-/**
- * How much running requests are spared a newcomer, 1 to 0. Sparing them keeps short answers and long
- * prompts apart, which pays while memory and compute are at hand; once the fleet's KV caches or its
- * decode batches fill up, keeping them even is worth more.
- */
-export function sparing(placements: readonly Placement[]): number {
-  let kvUsed = 0;
-  let computeUsed = 0;
-  for (const { candidate, engine } of placements) {
-    const { account, kvCapacityTokens, kvTokens } = candidate;
-    if (kvCapacityTokens !== undefined) kvUsed += Math.min(1, kvTokens / kvCapacityTokens);
-    computeUsed += (engine.computeMs * account.runningRequests) / engine.weightsMs;
-  }
-  return fade(kvUsed / placements.length, 0.6, 0.9) * fade(computeUsed / placements.length, 0.6, 1);
-}
-
-/** 1 up to `start`, 0 from `end` on, a straight line between. */
-function fade(value: number, start: number, end: number): number {
-  return Math.min(1, Math.max(0, (end - value) / (end - start)));
+/** Its place among those held for the candidate: where it is held, as it was put there, so that it is not ahead of itself. */
+function keyAt({ endpoint }: Candidate, ownMs: number, { arrivedAtMs, place }: Placing): number {
+  return place?.endpointId === endpoint.id ? place.key : leastDelayKey(ownMs, arrivedAtMs);
 }
 
 /** Prefill that the endpoint still has to do for those that were sent there, less what it is believed to have done. */
-function backlogMs({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
+function backlogMs(account: Account, engine: EngineCoefficients, nowMs: number): number {
   if (account.waitingRequests === 0) return 0;
   const oldest = account.oldestWaiting;
   const oldestMs = oldest === undefined ? 0 : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
@@ -129,11 +130,12 @@ function backlogMs({ account }: Candidate, engine: EngineCoefficients, nowMs: nu
 
 /**
  * Prefill of all that were sent there and have not shown their first token: none of it is done for sure, but of what
- * other balancers told what there was time for.
+ * other balancers told, and whose end they do not tell as it comes, what there was time for.
  */
 export function unfinishedPrefillMs({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
   const waitingMs = prefillMs(engine, account.waitingPrefillTokens, account.waitingPrefillPairs);
-  return waitingMs - Math.min(nowMs - account.prefillSinceMs, othersPrefillMs(account, engine));
+  const untoldMs = prefillMs(engine, account.untoldPrefillTokens, account.untoldPrefillPairs);
+  return waitingMs - Math.min(nowMs - account.prefillSinceMs, untoldMs);
 }
 
 function othersPrefillMs({ othersPrefillTokens, othersPrefillPairs }: Account, engine: EngineCoefficients): number {
@@ -142,33 +144,32 @@ function othersPrefillMs({ othersPrefillTokens, othersPrefillPairs }: Account, e
 
 /** The prefill ahead of it, there and held for it, its own, and what running decodes add to each of the steps that takes. */
 function firstTokenMs(
-  candidate: Candidate,
+  account: Account,
   engine: EngineCoefficients,
-  cost: Cost,
+  prefillTokens: number,
   held: HeldPrefill,
   ownMs: number,
   nowMs: number,
 ): number {
-  const { account } = candidate;
-  const aheadMs = backlogMs(candidate, engine, nowMs) + prefillMs(engine, held.prefillTokens, held.prefillPairs);
-  const tokens = account.waitingPrefillTokens + held.prefillTokens + cost.prefillTokens;
-  return aheadMs + ownMs + (1 + tokens / engine.maxBatchTokens) * sharedStepMs(candidate, engine);
+  const aheadMs = backlogMs(account, engine, nowMs) + prefillMs(engine, held.prefillTokens, held.prefillPairs);
+  const tokens = account.waitingPrefillTokens + held.prefillTokens + prefillTokens;
+  return aheadMs + ownMs + (1 + tokens / engine.maxBatchTokens) * sharedStepMs(account, engine);
 }
 
 /**
  * Requests end at a rate of running requests / (output tokens still expected of one x step), each with its context:
  * that is how fast memory comes free.
  */
-function memoryMs(candidate: Candidate, stepMs: number, cost: Cost, held: HeldPrefill): number {
+function memoryMs(candidate: Candidate, stepMs: number, placing: Placing, held: HeldPrefill): number {
   const { account } = candidate;
   if (account.runningRequests === 0) return 0;
-  const missingTokens = missingKvTokens(candidate, cost.promptTokens + held.prefillTokens, cost.decodeTokens);
+  const missingTokens = missingKvTokens(candidate, placing.promptTokens + held.prefillTokens, placing.decodeTokens);
   const remainingTokens = account.outputTokens / account.requests;
   return missingTokens <= 0 ? 0 : (missingTokens * remainingTokens * stepMs) / account.contextTokens;
 }
 
 /** What running decodes add to a step that prefill fills. */
-function sharedStepMs({ account }: Candidate, engine: EngineCoefficients): number {
+function sharedStepMs(account: Account, engine: EngineCoefficients): number {
   return (
     engine.stepMs +
     engine.contextMs * account.contextTokens +
@@ -177,11 +178,11 @@ function sharedStepMs({ account }: Candidate, engine: EngineCoefficients): numbe
 }
 
 /** What the request adds to every decode step while it runs; halfway through its answer, on the mean. */
-function stepGrowthMs({ account }: Candidate, engine: EngineCoefficients, cost: Cost, prefillShare: number): number {
+function stepGrowthMs(account: Account, engine: EngineCoefficients, placing: Placing, prefillShare: number): number {
   // Its compute is hidden behind the reading of the weights, unless the batch is larger or prefill uses the gap.
   const isComputeBound = engine.computeMs * account.runningRequests > engine.weightsMs;
   return (
-    engine.contextMs * (cost.promptTokens + cost.decodeTokens / 2) +
+    engine.contextMs * (placing.promptTokens + placing.decodeTokens / 2) +
     engine.sequenceMs +
     engine.tokenMs +
     engine.computeMs * (isComputeBound ? 1 : prefillShare)
@@ -189,16 +190,19 @@ function stepGrowthMs({ account }: Candidate, engine: EngineCoefficients, cost: 
 }
 
 /** Share of the endpoint's time that prefill took lately, 0 to `MAX_PREFILL_SHARE`. */
-function recentPrefillShare({ account }: Candidate, engine: EngineCoefficients, nowMs: number): number {
+function recentPrefillShare(account: Account, engine: EngineCoefficients, nowMs: number): number {
   const recentMs = prefillMs(engine, account.recentPrefillTokens(nowMs), account.recentPrefillPairs(nowMs));
   return Math.min(MAX_PREFILL_SHARE, recentMs / RECENT_PREFILL_MS);
 }
 
 /** Prefill that will be done again for what this request pushes out of the cache, by how often it is still to be used. */
-function evictionMs(candidate: Candidate, engine: EngineCoefficients, cost: Cost, nowMs: number): number {
+function evictionMs(candidate: Candidate, engine: EngineCoefficients, tokens: number, nowMs: number): number {
+  if (tokens <= candidate.spareKvTokens) return 0;
   let lostMs = 0;
-  candidate.visitEvicted(cost.prefillTokens + cost.decodeTokens, nowMs, (blockTokens, startTokens, usesToCome) => {
+  candidate.visitEvicted(tokens, nowMs, (blockTokens, startTokens, usesToCome) => {
     lostMs += usesToCome * prefillMs(engine, blockTokens, blockTokens * (startTokens + blockTokens / 2));
   });
   return lostMs;
 }
+
+const NOTHING_HELD: HeldPrefill = { prefillTokens: 0, prefillPairs: 0 };

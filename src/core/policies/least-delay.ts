@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { costOf } from "../cost.ts";
-import type { Candidate, Considered, Policy, PolicyContext, PolicyDefinition } from "../policy.ts";
-import type { RequestProfile } from "../request.ts";
+import type { Candidate, Candidates, Choice, Considered, Policy, PolicyDefinition } from "../policy.ts";
 import { leastBy } from "../select.ts";
 import { leastDelayBinding } from "./least-delay-binding.ts";
-import { type Placement, priceOf, sparing, totalMs } from "./least-delay-price.ts";
+import { Placing } from "./least-delay-placing.ts";
+import { PRICE_LENGTH, readPrice, totalMs, writePrice } from "./least-delay-price.ts";
 
 const options = z.strictObject({
   lateBinding: z
@@ -37,36 +36,42 @@ export const leastDelay: PolicyDefinition = {
 };
 
 function createLeastDelay({ lateBinding: isLate, tpotTargetMs = MAX_PREFILL_MS }: Options): Policy {
-  const binding = leastDelayBinding(tpotTargetMs);
-  /** Its place among those held for the candidate: where it is held, as it was put there, so that it is not ahead of itself. */
-  const keyAt = (candidate: Candidate, request: RequestProfile, { arrivedAtMs, place }: PolicyContext): number => {
-    if (place?.endpointId === candidate.endpoint.id) return place.key;
-    return candidate.held.requests === 0 ? arrivedAtMs : binding.holdKey(request, candidate, arrivedAtMs);
-  };
+  const placing = new Placing();
+  /** Of the request that is being placed, written over with each: see `writePrice`. */
+  const prices: number[] = [];
+  const priceAt = (candidate: Candidate, i: number): number => writePrice(prices, placing, candidate, i);
   return {
-    ...(isLate ? { lateBinding: binding } : {}),
+    ...(isLate ? { lateBinding: leastDelayBinding(tpotTargetMs) } : {}),
     choose(request, candidates, context) {
-      let mostCachedTokens = 0;
-      const placements = mapEach(candidates, (candidate): Placement => {
-        const cachedTokens = candidate.cachedTokens(request);
-        mostCachedTokens = Math.max(mostCachedTokens, cachedTokens);
-        const cost = costOf(request, cachedTokens);
-        const key = keyAt(candidate, request, context);
-        return { candidate, engine: candidate.speed.coefficients, cost, key, urgency: context.urgency };
-      });
-      const fleet = { bestCost: costOf(request, mostCachedTokens), sparing: sparing(placements) };
-      const priced = mapEach(placements, (placement): Priced => {
-        const terms = priceOf(placement, fleet, context.nowMs);
-        const { candidate } = placement;
-        return { candidate, considered: { endpoint: candidate.endpoint.id, score: totalMs(terms), terms } };
-      });
-      return {
-        chosen: leastBy(priced, ({ considered }) => considered.score, context.random).candidate,
-        considered: priced.map(({ considered }) => considered),
-        reason: "least delay to it and to the others",
-      };
+      placing.begin(request, candidates, context);
+      const length = candidates.length * PRICE_LENGTH;
+      // Room first: to write past the end of a list costs more than to write into it.
+      while (prices.length < length) prices.push(Number.NaN);
+      const chosen = leastBy(candidates, priceAt, context.random);
+      return new LeastDelayChoice(chosen, candidates, prices.slice(0, length));
     },
   };
+}
+
+/** A choice that writes its explanation out when it is asked for: of most decisions nobody asks. */
+class LeastDelayChoice implements Choice {
+  readonly chosen: Candidate;
+  readonly reason = "least delay to it and to the others";
+  readonly #candidates: Candidates;
+  readonly #prices: readonly number[];
+
+  constructor(chosen: Candidate, candidates: Candidates, prices: readonly number[]) {
+    this.chosen = chosen;
+    this.#candidates = candidates;
+    this.#prices = prices;
+  }
+
+  get considered(): readonly Considered[] {
+    return this.#candidates.map(({ endpoint }, i) => {
+      const terms = readPrice(this.#prices, i);
+      return { endpoint: endpoint.id, score: totalMs(terms), terms };
+    });
+  }
 }
 
 /**
@@ -74,13 +79,3 @@ function createLeastDelay({ lateBinding: isLate, tpotTargetMs = MAX_PREFILL_MS }
  * ten prompts of 500 tokens are computed by an 8B model on one H100, more than pay to share a step.
  */
 const MAX_PREFILL_MS = 100;
-
-interface Priced {
-  readonly candidate: Candidate;
-  readonly considered: Considered;
-}
-
-/** `map` of a list that is not empty is not empty either. */
-function mapEach<In, Out>([first, ...rest]: readonly [In, ...In[]], map: (item: In) => Out): [Out, ...Out[]] {
-  return [map(first), ...rest.map(map)];
-}

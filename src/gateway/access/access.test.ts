@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { describe, expect, it } from "vitest";
 import { clientKey } from "../../../test/support/client-key.ts";
+import { KeyUses } from "../../runtime/index.ts";
 import { Access, type Caller } from "./access.ts";
 
 const clock = { atMs: 0, nowMs: () => clock.atMs };
@@ -99,6 +100,35 @@ describe("the limits of a key", () => {
     expect(admitted(access, "ka").takeRequest().isTaken).toBe(true);
     expect(admitted(access, "ka").takeRequest().isTaken).toBe(false);
     expect(admitted(access, "kb").takeRequest().isTaken).toBe(true);
+  });
+
+  it("hold over all processes that serve the key, and one that begins later knows what is used", () => {
+    clock.atMs = 0;
+    const keys = [clientKey("a", "k", { requestsPerMinute: 4, tokensPerMinute: 600 })];
+    const uses = [new KeyUses(), new KeyUses()] as const;
+    const [one, other] = uses.map((each) => new Access(keys, clock, each)) as [Access, Access];
+    const exchange = (isFirst = false): void => {
+      uses[0].adopt("other", uses[1].take("whole"), isFirst);
+      uses[1].adopt("one", uses[0].take("whole"), isFirst);
+    };
+    exchange(true);
+    admitted(one, "k").takeRequest();
+    admitted(one, "k").takeRequest();
+    admitted(one, "k").takeTokens(500);
+    admitted(one, "k").settleTokens(500, 400);
+    admitted(other, "k").takeRequest();
+    exchange();
+    expect([one, other].map((access) => admitted(access, "k").takeTokens(300).isTaken)).toEqual([false, false]);
+    expect(admitted(other, "k").takeTokens(200).isTaken).toBe(true);
+    expect(admitted(one, "k").takeRequest().isTaken).toBe(true);
+    exchange();
+    expect([one, other].map((access) => admitted(access, "k").takeRequest().isTaken)).toEqual([false, false]);
+    const third = new Access(keys, clock, new KeyUses());
+    for (const [keyId, use] of one.outstanding) third.usedElsewhere(keyId, use);
+    expect(admitted(third, "k").takeRequest()).toEqual({ isTaken: false, waitMs: 15_000 });
+    clock.atMs = 15_000;
+    expect(admitted(third, "k").takeRequest().isTaken).toBe(true);
+    third.usedElsewhere("unknown", { requests: 1, tokens: 1 });
   });
 
   it("stay used when the configuration changes, even to another key of the same id", () => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Priority } from "../../core/index.ts";
-import type { ClientKey, Clock } from "../../runtime/index.ts";
+import type { ClientKey, Clock, KeyUse, KeyUses } from "../../runtime/index.ts";
 import { createKeyCheck, type KeyCheck } from "./key-check.ts";
 import { KeyMeter } from "./key-meter.ts";
 import { TAKEN, type Taking } from "./token-bucket.ts";
@@ -28,14 +28,29 @@ export interface Caller {
 /** Decides who may send requests. Keeps what each key has used, over changes of the configuration too. */
 export class Access {
   readonly #clock: Clock;
+  readonly #uses: KeyUses | undefined;
   #check: KeyCheck<ClientKey> = createKeyCheck([]);
   /** False: there are no keys, so that everybody may. */
   #asksForKeys = false;
   #callers: ReadonlyMap<string, KeyCaller> = new Map();
 
-  constructor(keys: readonly ClientKey[], clock: Clock) {
+  /** @param uses What keys use over all processes that serve them; undefined: there is this one. */
+  constructor(keys: readonly ClientKey[], clock: Clock, uses?: KeyUses) {
     this.#clock = clock;
+    this.#uses = uses;
+    uses?.onUsedElsewhere((keyId, use) => this.usedElsewhere(keyId, use));
     this.configure(keys);
+  }
+
+  /** What each key has used and not got back by now. */
+  get outstanding(): ReadonlyMap<string, KeyUse> {
+    const nowMs = this.#clock.nowMs();
+    return new Map([...this.#callers].map(([keyId, { meter }]) => [keyId, meter.outstanding(nowMs)]));
+  }
+
+  /** Other processes let the key use that much more; an unknown one is nobody's. */
+  usedElsewhere(keyId: string, use: KeyUse): void {
+    this.#callers.get(keyId)?.meter.usedElsewhere(use, this.#clock.nowMs());
   }
 
   /**
@@ -60,7 +75,7 @@ export class Access {
   #callerOf(key: ClientKey): KeyCaller {
     const meter = this.#callers.get(key.id)?.meter;
     meter?.configure(key, this.#clock.nowMs());
-    return new KeyCaller(key, meter ?? new KeyMeter(key, this.#clock.nowMs()), this.#clock);
+    return new KeyCaller(key, meter ?? new KeyMeter(key, this.#clock.nowMs()), this.#clock, this.#uses);
   }
 }
 
@@ -71,8 +86,10 @@ class KeyCaller implements Caller {
   readonly ceiling: Priority;
   readonly #models: ReadonlySet<string> | undefined;
   readonly #clock: Clock;
+  readonly #uses: KeyUses | undefined;
 
-  constructor(key: ClientKey, meter: KeyMeter, clock: Clock) {
+  constructor(key: ClientKey, meter: KeyMeter, clock: Clock, uses: KeyUses | undefined) {
+    this.#uses = uses;
     this.meter = meter;
     this.keyId = key.id;
     this.tenant = key.tenant;
@@ -86,15 +103,20 @@ class KeyCaller implements Caller {
   }
 
   takeRequest(): Taking {
-    return this.meter.takeRequest(this.#clock.nowMs());
+    const taking = this.meter.takeRequest(this.#clock.nowMs());
+    if (taking.isTaken) this.#uses?.used(this.keyId, 1, 0);
+    return taking;
   }
 
   takeTokens(tokens: number): Taking {
-    return this.meter.takeTokens(tokens, this.#clock.nowMs());
+    const taking = this.meter.takeTokens(tokens, this.#clock.nowMs());
+    if (taking.isTaken) this.#uses?.used(this.keyId, 0, tokens);
+    return taking;
   }
 
   settleTokens(taken: number, used: number): void {
     this.meter.settleTokens(taken, used, this.#clock.nowMs());
+    this.#uses?.used(this.keyId, 0, used - taken);
   }
 
   limitHeaders(): string[] {

@@ -1,4 +1,4 @@
-import type { ClientKey } from "../../runtime/index.ts";
+import type { ClientKey, KeyUse } from "../../runtime/index.ts";
 import { TAKEN, type Taking, TokenBucket } from "./token-bucket.ts";
 
 /** What a key may use of a thing in a minute; undefined: as much as it likes. */
@@ -32,6 +32,17 @@ export class KeyMeter {
   /** Corrects what `takeTokens` took, now that it is known. */
   settleTokens(taken: number, used: number, nowMs: number): void {
     this.#tokens?.putBack(taken - used, nowMs);
+  }
+
+  /** Other processes let the key use that much more. */
+  usedElsewhere({ requests, tokens }: KeyUse, nowMs: number): void {
+    this.#requests?.putBack(-requests, nowMs);
+    this.#tokens?.putBack(-tokens, nowMs);
+  }
+
+  /** What was used and has not come back by now. */
+  outstanding(nowMs: number): KeyUse {
+    return { requests: this.#requests?.missing(nowMs) ?? 0, tokens: this.#tokens?.missing(nowMs) ?? 0 };
   }
 
   /** What is left, in OpenAI's headers; none for what is not limited. */

@@ -38,10 +38,15 @@ export class TokenBucket {
     return Math.max(0, this.#level);
   }
 
+  /** What it takes to be full. */
+  missing(nowMs: number): number {
+    this.#fill(nowMs);
+    return this.perMinute - this.#level;
+  }
+
   /** Until it is full. */
   resetMs(nowMs: number): number {
-    this.#fill(nowMs);
-    return this.#msFor(this.perMinute - this.#level);
+    return this.#msFor(this.missing(nowMs));
   }
 
   /** The same allowance at another rate, with the same share of it left. */

@@ -1,58 +1,73 @@
-import type { IncomingMessage } from "node:http";
-import type { ReloadReport, Runtime } from "../../runtime/index.ts";
+import type { Runtime } from "../../runtime/index.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
-import { type AdminAnswer, invalid, json, refusal } from "./admin-answer.ts";
-import { deleteEndpoint, drainEndpoint, patchEndpoint, putEndpoint, showEndpoint } from "./endpoint-changes.ts";
-import { explain } from "./explain-question.ts";
+import { type AdminAnswer, json } from "./admin-answer.ts";
+import type { AdminHandler, AdminTask, Audience } from "./admin-task.ts";
+import {
+  deleteEndpoint,
+  drainEndpoint,
+  MAX_ENDPOINT_BYTES,
+  patchEndpoint,
+  putEndpoint,
+  removedEndpoint,
+  showEndpoint,
+} from "./endpoint-changes.ts";
+import { explain, MAX_EXPLAIN_BYTES } from "./explain-question.ts";
 import { runtimeState } from "./pool-state.ts";
-
-/** @param names What the path has in the places of `{…}`, in order. */
-export type AdminHandler = (
-  parts: GatewayParts,
-  names: readonly string[],
-  request: IncomingMessage,
-) => AdminAnswer | Promise<AdminAnswer>;
+import { reloadAnswer } from "./reload-answer.ts";
+import { allAlive, anyReady, endpointTogether, removalTogether, runtimeTogether } from "./together.ts";
 
 /** A path of the admin listener. */
 interface AdminRoute {
   /** With `{…}` for what is named in the path. */
   readonly path: string;
   /** By method; no other is answered. */
-  readonly handlers: Readonly<Record<string, AdminHandler>>;
+  readonly tasks: Readonly<Record<string, AdminTask>>;
   readonly audience: Audience;
 }
 
-/**
- * Whom a path is for. `orchestrators` have no key. `monitors` have one if there are any, and reach the listener by
- * whatever name it has. What is for `operators` is kept from pages in their browsers, too.
- */
-export type Audience = "orchestrators" | "monitors" | "operators";
-
-const alive: AdminHandler = () => json(200, { status: "ok" });
+/** The process answers: no I/O, no lock, nothing that load could delay. */
+const alive: AdminTask = {
+  answer: () => json(200, { status: "ok" }),
+  scope: { kind: "all", together: allAlive },
+};
 
 /** Every route. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
-  // The process answers: no I/O, no lock, nothing that load could delay.
   route("orchestrators", "/healthz", { GET: alive }),
   route("orchestrators", "/livez", { GET: alive }),
-  route("orchestrators", "/readyz", { GET: ({ runtime }) => json(runtime.isReady ? 200 : 503, readiness(runtime)) }),
-  route("monitors", "/metrics", { GET: metricsText }),
-  route("operators", "/admin/endpoints", {
-    GET: ({ runtime, upstreams }) => json(200, runtimeState(runtime, upstreams)),
+  route("orchestrators", "/readyz", {
+    GET: {
+      answer: ({ runtime }) => json(runtime.isReady ? 200 : 503, readiness(runtime)),
+      scope: { kind: "all", together: anyReady },
+    },
   }),
-  route("operators", "/admin/explain", { POST: explain }),
-  route("operators", "/admin/reload", { POST: reload }),
+  route("monitors", "/metrics", { GET: { answer: metricsText, scope: { kind: "metrics" } } }),
+  route("operators", "/admin/endpoints", {
+    GET: {
+      answer: ({ runtime, upstreams }) => json(200, runtimeState(runtime, upstreams)),
+      scope: { kind: "all", together: runtimeTogether },
+    },
+  }),
+  route("operators", "/admin/explain", {
+    POST: { answer: explain, scope: { kind: "any" }, maxBodyBytes: MAX_EXPLAIN_BYTES },
+  }),
+  route("operators", "/admin/reload", {
+    POST: { answer: ({ runtime }) => reloadAnswer(runtime.reloader.reload("api")), scope: { kind: "reload" } },
+  }),
   route("operators", "/admin/pools/{pool}/endpoints/{id}", {
-    GET: showEndpoint,
-    PUT: putEndpoint,
-    PATCH: patchEndpoint,
-    DELETE: deleteEndpoint,
+    GET: { answer: showEndpoint, scope: { kind: "all", together: endpointTogether } },
+    PUT: { ...change(putEndpoint), maxBodyBytes: MAX_ENDPOINT_BYTES },
+    PATCH: { ...change(patchEndpoint), maxBodyBytes: MAX_ENDPOINT_BYTES },
+    DELETE: {
+      answer: deleteEndpoint,
+      scope: { kind: "change", shows: removedEndpoint, together: removalTogether },
+    },
   }),
   route("operators", "/admin/pools/{pool}/endpoints/{id}/drain", {
-    POST: (parts, names) => drainEndpoint(parts, names, true),
+    POST: change((parts, names) => drainEndpoint(parts, names, true)),
   }),
   route("operators", "/admin/pools/{pool}/endpoints/{id}/undrain", {
-    POST: (parts, names) => drainEndpoint(parts, names, false),
+    POST: change((parts, names) => drainEndpoint(parts, names, false)),
   }),
 ];
 
@@ -69,8 +84,13 @@ export function findAdminRoute(path: string): { route: AdminRoute; names: readon
   return undefined;
 }
 
-function route(audience: Audience, path: string, handlers: AdminRoute["handlers"]): AdminRoute {
-  return { path, handlers, audience };
+function route(audience: Audience, path: string, tasks: AdminRoute["tasks"]): AdminRoute {
+  return { path, tasks, audience };
+}
+
+/** A change after which the endpoint is shown as it is by then. */
+function change(answer: AdminHandler): AdminTask {
+  return { answer, scope: { kind: "change", shows: showEndpoint, together: endpointTogether } };
 }
 
 /** Undefined: it is not percent-encoded as it should be. */
@@ -91,25 +111,4 @@ function readiness(runtime: Runtime): object {
     status: runtime.isReady ? "ready" : "not ready",
     pools: Object.fromEntries(runtime.pools.map((pool) => [pool.name, pool.isReady])),
   };
-}
-
-function reload({ runtime }: GatewayParts): AdminAnswer {
-  return reloadAnswer(runtime.reloader.reload("api"));
-}
-
-function reloadAnswer(report: ReloadReport): AdminAnswer {
-  switch (report.kind) {
-    case "applied":
-      return json(200, { result: report.kind, changed: report.changed });
-    case "unchanged":
-      return json(200, { result: report.kind });
-    case "invalid":
-      return invalid("the configuration cannot be used, the one of before stays in force", report.problems);
-    case "needs_restart":
-      return refusal(409, `these settings need a restart: ${report.settings.join(", ")}; nothing was changed`, {
-        settings: report.settings,
-      });
-    case "no_source":
-      return refusal(409, "this process was not told where its configuration comes from");
-  }
 }

@@ -1,7 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import { type EndpointConfig, readEndpoint, type ServedPool } from "../../runtime/index.ts";
 import type { GatewayParts } from "../gateway-parts.ts";
-import { type AdminAnswer, invalid, json, readJson, refusal } from "./admin-answer.ts";
+import { type AdminAnswer, invalid, json, refusal } from "./admin-answer.ts";
 import { endpointState } from "./pool-state.ts";
 
 /** The endpoint that a path names. */
@@ -11,7 +10,7 @@ interface Place {
 }
 
 /** An endpoint is a few lines, its certificates are named by their files. */
-const MAX_BODY_BYTES = 64 * 1024;
+export const MAX_ENDPOINT_BYTES: number = 64 * 1024;
 
 const WEIGHT = 'expected { "weight": number of at least 0 }';
 
@@ -22,17 +21,10 @@ export function showEndpoint(parts: GatewayParts, names: readonly string[]): Adm
 }
 
 /** `PUT …`: adds the endpoint, or takes the place of the one with its id, work and everything learned kept. */
-export async function putEndpoint(
-  parts: GatewayParts,
-  names: readonly string[],
-  request: IncomingMessage,
-): Promise<AdminAnswer> {
-  const received = await readJson(request, MAX_BODY_BYTES);
-  if (!received.ok) return received.answer;
+export function putEndpoint(parts: GatewayParts, names: readonly string[], value: unknown): AdminAnswer {
   const place = placeOf(parts, names);
   if ("status" in place) return place;
   const { pool, id } = place;
-  const { value } = received;
   const written = typeof value === "object" && value !== null && !Array.isArray(value) ? { id, ...value } : value;
   const checked = readEndpoint(written);
   if (!checked.ok) return invalid("the endpoint cannot be used", checked.problems);
@@ -45,16 +37,10 @@ export async function putEndpoint(
 }
 
 /** `PATCH …` with a weight. */
-export async function patchEndpoint(
-  parts: GatewayParts,
-  names: readonly string[],
-  request: IncomingMessage,
-): Promise<AdminAnswer> {
-  const received = await readJson(request, MAX_BODY_BYTES);
-  if (!received.ok) return received.answer;
+export function patchEndpoint(parts: GatewayParts, names: readonly string[], value: unknown): AdminAnswer {
   const place = existing(parts, names);
   if ("status" in place) return place;
-  const weight = weightOf(received.value, place);
+  const weight = weightOf(value, place);
   if (typeof weight !== "number") return weight;
   place.pool.weighEndpoint(place.id, weight);
   tell(parts, place, "weighed");
@@ -65,11 +51,25 @@ export async function patchEndpoint(
 export function deleteEndpoint(parts: GatewayParts, names: readonly string[]): AdminAnswer {
   const place = existing(parts, names);
   if ("status" in place) return place;
-  const { pool, id } = place;
-  pool.removeEndpoint(id);
+  place.pool.removeEndpoint(place.id);
   tell(parts, place, "removed");
-  const left = pool.leaving.find(({ monitor }) => monitor.endpoint.id === id);
-  return json(200, { removed: id, pool: pool.name, requests: left?.account.requests ?? 0 });
+  return removedEndpoint(parts, names);
+}
+
+/** An endpoint that was removed, and how many requests still run there. */
+export function removedEndpoint(parts: GatewayParts, names: readonly string[]): AdminAnswer {
+  const place = placeOf(parts, names);
+  if ("status" in place) return place;
+  const left = place.pool.leaving.find(({ monitor }) => monitor.endpoint.id === place.id);
+  const removed: RemovedEndpoint = { removed: place.id, pool: place.pool.name, requests: left?.account.requests ?? 0 };
+  return json(200, removed);
+}
+
+/** What a removal is answered. */
+export interface RemovedEndpoint {
+  readonly removed: string;
+  readonly pool: string;
+  readonly requests: number;
 }
 
 /** `POST …/drain` and `POST …/undrain`. */

@@ -1,20 +1,13 @@
-import type { IncomingMessage } from "node:http";
 import type { GatewayParts } from "../gateway-parts.ts";
-import { type AdminAnswer, json, readJson, refusal } from "./admin-answer.ts";
+import { type AdminAnswer, json, refusal } from "./admin-answer.ts";
 import { type ExplainQuestion, explainRequest } from "./explain.ts";
 
 /** Largest request to explain: what the gateway itself would take at most by default. */
-const MAX_EXPLAIN_BYTES = 64 * 1024 * 1024;
+export const MAX_EXPLAIN_BYTES: number = 64 * 1024 * 1024;
 
 /** `POST /admin/explain`. */
-export async function explain(
-  parts: GatewayParts,
-  _names: readonly string[],
-  request: IncomingMessage,
-): Promise<AdminAnswer> {
-  const received = await readJson(request, MAX_EXPLAIN_BYTES);
-  if (!received.ok) return received.answer;
-  const question = questionOf(received.value);
+export function explain(parts: GatewayParts, _names: readonly string[], body: unknown): AdminAnswer {
+  const question = questionOf(body);
   if (typeof question === "string") return refusal(400, question);
   const found = explainRequest(parts, question);
   return typeof found === "string" ? refusal(400, found) : json(200, found);

@@ -8,6 +8,7 @@ import { GoneEndpoints } from "./gone-endpoints.ts";
 import { HoldMetrics } from "./hold-metrics.ts";
 import { registerPoolGauges } from "./pool-gauges.ts";
 import { registerReloadMetrics } from "./reload-metrics.ts";
+import { Tally } from "./tally.ts";
 
 /** A request that is over, as the metrics see it. Every label value comes from a closed or configured set. */
 export interface EndedRequest {
@@ -50,13 +51,14 @@ export class GatewayMetrics {
   readonly #promptTokens: Counter;
   readonly #cachedTokens: Counter;
   readonly #outputTokens: Counter;
-  readonly #sessionKeys: Readonly<Record<SessionKeyResult, Counter.Internal>>;
+  readonly #sessionKeys: Readonly<Record<SessionKeyResult, Tally>>;
   readonly #series = new Map<string, EndpointSeries>();
 
   constructor(runtime: Runtime, upstreams: OpenConnections, buffers: Buffered) {
     const registers = [this.registry];
     const perEndpoint = ["pool", "endpoint"];
     const inFlight = (): number => this.#inFlight;
+    const flush = (): void => this.#flush();
     new Gauge({
       name: "evenkeel_requests_in_flight",
       help: "Requests that have arrived and not ended.",
@@ -78,11 +80,12 @@ export class GatewayMetrics {
       help: "Requests that ended, by their one outcome. Empty pool or endpoint: it did not get that far.",
       labelNames: [...perEndpoint, "route", "outcome"],
       registers,
+      collect: flush,
     });
     const histogram = (name: string, help: string, buckets: number[]): Histogram =>
       new Histogram({ name, help, buckets, labelNames: perEndpoint, registers });
     const counter = (name: string, help: string, labelNames: string[] = perEndpoint): Counter =>
-      new Counter({ name, help, labelNames, registers });
+      new Counter({ name, help, labelNames, registers, collect: flush });
     this.#duration = histogram(
       "evenkeel_request_duration_seconds",
       "From arrival to the end of the answer, requests that ended ok.",
@@ -108,9 +111,9 @@ export class GatewayMetrics {
       "result",
     ]);
     this.#sessionKeys = {
-      found: sessionKeys.labels("found"),
-      absent: sessionKeys.labels("absent"),
-      unusable: sessionKeys.labels("unusable"),
+      found: new Tally(sessionKeys.labels("found")),
+      absent: new Tally(sessionKeys.labels("absent")),
+      unusable: new Tally(sessionKeys.labels("unusable")),
     };
     registerEndpointGauges(this.registry, runtime, upstreams);
     registerPoolGauges(this.registry, runtime);
@@ -140,17 +143,28 @@ export class GatewayMetrics {
   }
 
   sessionKey(result: SessionKeyResult): void {
-    this.#sessionKeys[result].inc();
+    this.#sessionKeys[result].add();
   }
 
   #countOutcome(series: EndpointSeries, route: string, outcome: RequestOutcome): void {
     const key = `${route} ${outcome}`;
-    let counter = series.outcomes.get(key);
-    if (counter === undefined) {
-      counter = this.#requests.labels({ ...series.labels, route, outcome });
-      series.outcomes.set(key, counter);
+    let tally = series.outcomes.get(key);
+    if (tally === undefined) {
+      tally = new Tally(this.#requests.labels({ ...series.labels, route, outcome }));
+      series.outcomes.set(key, tally);
     }
-    counter.inc();
+    tally.add();
+  }
+
+  /** Whoever reads a counter reads all that was added to it. */
+  #flush(): void {
+    for (const tally of Object.values(this.#sessionKeys)) tally.flush();
+    for (const { outcomes, promptTokens, cachedTokens, outputTokens } of this.#series.values()) {
+      for (const tally of outcomes.values()) tally.flush();
+      promptTokens.flush();
+      cachedTokens.flush();
+      outputTokens.flush();
+    }
   }
 
   /** Series by endpoint, looked up once: finding one by its labels costs more than adding to it. */
@@ -165,9 +179,9 @@ export class GatewayMetrics {
         duration: this.#duration.labels(labels),
         firstToken: this.#firstToken.labels(labels),
         outputToken: this.#outputToken.labels(labels),
-        promptTokens: this.#promptTokens.labels(labels),
-        cachedTokens: this.#cachedTokens.labels(labels),
-        outputTokens: this.#outputTokens.labels(labels),
+        promptTokens: new Tally(this.#promptTokens.labels(labels)),
+        cachedTokens: new Tally(this.#cachedTokens.labels(labels)),
+        outputTokens: new Tally(this.#outputTokens.labels(labels)),
       };
       this.#series.set(key, series);
     }
@@ -184,20 +198,20 @@ type SessionKeyResult = "found" | "absent" | "unusable";
 interface EndpointSeries {
   readonly labels: { readonly pool: string; readonly endpoint: string };
   /** By route and outcome. */
-  readonly outcomes: Map<string, Counter.Internal>;
+  readonly outcomes: Map<string, Tally>;
   readonly duration: Histogram.Internal<string>;
   readonly firstToken: Histogram.Internal<string>;
   readonly outputToken: Histogram.Internal<string>;
-  readonly promptTokens: Counter.Internal;
-  readonly cachedTokens: Counter.Internal;
-  readonly outputTokens: Counter.Internal;
+  readonly promptTokens: Tally;
+  readonly cachedTokens: Tally;
+  readonly outputTokens: Tally;
 }
 
 function observeTokens(series: EndpointSeries, tokens: AnswerTokens, arrivedAtMs: number): void {
   const { firstTokenAtMs, lastTokenAtMs, promptTokens, cachedTokens, outputTokens } = tokens;
-  if (promptTokens !== undefined) series.promptTokens.inc(promptTokens);
-  if (cachedTokens !== undefined) series.cachedTokens.inc(cachedTokens);
-  if (outputTokens !== undefined) series.outputTokens.inc(outputTokens);
+  if (promptTokens !== undefined) series.promptTokens.add(promptTokens);
+  if (cachedTokens !== undefined) series.cachedTokens.add(cachedTokens);
+  if (outputTokens !== undefined) series.outputTokens.add(outputTokens);
   if (firstTokenAtMs === undefined) return;
   series.firstToken.observe((firstTokenAtMs - arrivedAtMs) / 1000);
   if (lastTokenAtMs === undefined || outputTokens === undefined || outputTokens < 2) return;

@@ -1,9 +1,63 @@
-import type { Member } from "../../core/index.ts";
+import type { Availability, BreakerState, EngineSignals, Member, Priority } from "../../core/index.ts";
 import type { Runtime, ServedPool } from "../../runtime/index.ts";
-import type { Upstreams } from "../upstreams.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
 
-/** All pools as the balancer sees them at this moment. */
-export function runtimeState({ pools, leavingPools, clock }: Runtime, upstreams: Upstreams): object {
+/** All pools as the balancer sees them at a moment. */
+export interface RuntimeState {
+  readonly pools: readonly PoolState[];
+  readonly leavingPools: readonly PoolState[];
+}
+
+export interface PoolState {
+  readonly name: string;
+  readonly policy: string;
+  readonly heldRequests: number;
+  readonly heldByPriority: Readonly<Record<Priority, number>>;
+  readonly heldBytes: number;
+  readonly endpoints: readonly EndpointState[];
+  readonly leavingEndpoints: readonly LeavingState[];
+}
+
+/** An endpoint that left its pool, and what still runs there. */
+export interface LeavingState {
+  readonly id: string;
+  readonly url: string;
+  readonly requests: number;
+  readonly connections: number;
+}
+
+export interface EndpointState {
+  readonly id: string;
+  readonly url: string;
+  readonly engine: string;
+  readonly availability: Availability;
+  readonly isDraining: boolean;
+  readonly breaker: { readonly state: BreakerState; readonly openings: number };
+  readonly warmth: number;
+  readonly busyMs: number;
+  readonly weight: number;
+  readonly maxRequests: number | null;
+  readonly models: readonly string[] | null;
+  readonly connections: number;
+  readonly work: WorkState;
+  readonly speed: object;
+  readonly kvCapacityTokens: number | null;
+  readonly indexedBlocks: number;
+  readonly signals: EngineSignals | null;
+}
+
+/** What this process has in flight and holds; that of others who share the endpoint is theirs to tell. */
+export interface WorkState {
+  readonly requests: number;
+  readonly waitingRequests: number;
+  readonly runningRequests: number;
+  readonly heldRequests: number;
+  readonly waitingPrefillTokens: number;
+  readonly expectedOutputTokens: number;
+  readonly contextTokens: number;
+}
+
+export function runtimeState({ pools, leavingPools, clock }: Runtime, upstreams: Upstreams): RuntimeState {
   const nowMs = clock.nowMs();
   return {
     pools: pools.map((pool) => poolState(pool, upstreams, nowMs)),
@@ -11,7 +65,7 @@ export function runtimeState({ pools, leavingPools, clock }: Runtime, upstreams:
   };
 }
 
-function poolState(pool: ServedPool, upstreams: Upstreams, nowMs: number): object {
+function poolState(pool: ServedPool, upstreams: Upstreams, nowMs: number): PoolState {
   return {
     name: pool.name,
     policy: pool.balancer.policyName,
@@ -34,13 +88,13 @@ export function endpointState(
   endpointId: string,
   upstreams: Upstreams,
   nowMs: number,
-): object | undefined {
+): EndpointState | undefined {
   const member = pool.balancer.members.find(({ endpoint }) => endpoint.id === endpointId);
   return member && memberState(pool, member, upstreams, nowMs);
 }
 
-function memberState(pool: ServedPool, member: Member, upstreams: Upstreams, nowMs: number): object {
-  const { endpoint, account, speed, signals, breaker, slowStart } = member;
+function memberState(pool: ServedPool, member: Member, upstreams: Upstreams, nowMs: number): EndpointState {
+  const { endpoint, speed, signals, breaker, slowStart } = member;
   return {
     id: endpoint.id,
     url: endpoint.url,
@@ -54,15 +108,7 @@ function memberState(pool: ServedPool, member: Member, upstreams: Upstreams, now
     maxRequests: endpoint.maxRequests ?? null,
     models: member.models === undefined ? null : [...member.models],
     connections: upstreams.openConnections(pool, endpoint.id),
-    work: {
-      requests: account.requests,
-      waitingRequests: account.waitingRequests,
-      runningRequests: account.runningRequests,
-      heldRequests: member.held.requests,
-      waitingPrefillTokens: account.waitingPrefillTokens,
-      expectedOutputTokens: account.outputTokens,
-      contextTokens: account.contextTokens,
-    },
+    work: workState(member, nowMs),
     speed: {
       tokensPerSecond: speed.tokensPerSecond,
       isConfigured: endpoint.tokensPerSecond !== undefined,
@@ -73,5 +119,18 @@ function memberState(pool: ServedPool, member: Member, upstreams: Upstreams, now
     kvCapacityTokens: member.kvCapacityTokens ?? null,
     indexedBlocks: member.mirror.size,
     signals: signals ?? null,
+  };
+}
+
+function workState({ account, held }: Member, nowMs: number): WorkState {
+  const own = account.own(nowMs);
+  return {
+    requests: own.requests,
+    waitingRequests: own.waitingRequests,
+    runningRequests: own.runningRequests,
+    heldRequests: held.own(nowMs).requests,
+    waitingPrefillTokens: own.waitingPrefillTokens,
+    expectedOutputTokens: own.outputTokens,
+    contextTokens: own.contextTokens,
   };
 }

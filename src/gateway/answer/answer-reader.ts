@@ -153,7 +153,8 @@ class WholeReader implements AnswerReader {
   }
 
   end(): ChunkReport {
-    const answer = Buffer.concat(this.#chunks);
+    const [first = NO_BYTES, ...more] = this.#chunks;
+    const answer = more.length === 0 ? first : Buffer.concat(this.#chunks);
     this.#chunks = [];
     this.#usage = readAnswerUsage(this.#dialect, answer);
     const brokenOff = brokenOffIn(this.#dialect, answer);
@@ -168,4 +169,6 @@ const END_OF_JSON = /[}\]]\s*$/;
 
 const MAX_KEPT_BYTES = 1024 * 1024;
 
-const NOTHING: ChunkReport = { forward: Buffer.alloc(0), tokenEvents: 0, dataEvents: 0 };
+const NO_BYTES = Buffer.alloc(0);
+
+const NOTHING: ChunkReport = { forward: NO_BYTES, tokenEvents: 0, dataEvents: 0 };

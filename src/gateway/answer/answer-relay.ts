@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Lease, Routed } from "../../core/index.ts";
+import type { Lease } from "../../core/index.ts";
 import type { LiveBalancer } from "../../runtime/index.ts";
 import type { AnswerHead, ClientStream } from "../client/client-stream.ts";
 import { errorEvent } from "../client/error-answer.ts";
@@ -36,7 +36,9 @@ export interface AnswerSource {
   readonly requestId: string;
   readonly client: ClientStream;
   readonly balancer: LiveBalancer;
-  readonly routed: Routed;
+  readonly lease: Lease;
+  /** By which policy the endpoint was chosen. */
+  readonly policy: string;
   /** How long the request was held before it was sent; undefined: it was not. */
   readonly heldMs: number | undefined;
   /** The balancer asked for usage, the client did not. */
@@ -68,21 +70,21 @@ export class AnswerRelay {
   #lastTokenAtMs: number | undefined;
 
   constructor(source: AnswerSource, status: number, headers: IncomingHttpHeaders) {
-    const { route, requestId, client, routed, heldMs, asksForUsage } = source;
+    const { route, requestId, client, lease, policy, heldMs, asksForUsage } = source;
     this.status = status;
-    this.endpointId = routed.endpoint.id;
+    this.endpointId = lease.endpointId;
     this.retryAfter = headers["retry-after"];
     this.#source = source;
     this.#client = client;
-    this.#lease = routed.lease;
+    this.#lease = lease;
     this.#reader = createAnswerReader(route, status, headers, asksForUsage);
     const { isStream } = this.#reader;
     this.#isPlainStream = isStream && status < 300 && !isCoded(headers);
     // Events are removed from a stream, and one put in where it breaks: within a length that would pass for its end.
     const dropsLength = isStream;
     const head = answerHeaders(headers, {
-      endpointId: routed.endpoint.id,
-      policy: routed.explanation.policy,
+      endpointId: lease.endpointId,
+      policy,
       heldMs,
       requestId,
       dialect: route.dialect,

@@ -103,12 +103,8 @@ export class Delivery implements TicketHolder, RaceHost {
     }
     try {
       while (!this.#isClientGone) {
-        let decision: Decision | undefined = this.#ask(this.#profile, runtime.clock.nowMs());
-        this.#publish(decision);
-        if (decision.kind === "held") decision = await this.#waitThrough(decision.ticket);
-        if (decision === undefined) break;
-        if (decision.kind === "refused") return this.#refusedBy(decision);
-        const end = await this.#runRace(decision);
+        const end = await this.#round();
+        if (end === undefined) break;
         if (end.kind === "timed_out") return refused("upstream_timeout", {}, "timed_out");
         if (end.kind !== "failed") return end;
         if (!end.mayRetry && !this.#isClientGone) return this.#giveUp();
@@ -119,6 +115,21 @@ export class Delivery implements TicketHolder, RaceHost {
       // Still there only if something in here failed.
       this.#race?.abandon();
     }
+  }
+
+  /**
+   * One decision, and what comes of it. Undefined: the request was held and went nowhere. Returns before the decision
+   * is carried out, so that what it was made of, which grows with the fleet, is not kept while a stream lasts.
+   */
+  #round(): Promise<RaceEnd | DeliveryEnd | undefined> {
+    const decision = this.#ask(this.#profile, this.#parts.runtime.clock.nowMs());
+    this.#publish(decision);
+    if (decision.kind !== "held") return this.#act(decision);
+    return this.#waitThrough(decision.ticket).then((released) => released && this.#act(released));
+  }
+
+  #act(decision: Routed | Refused): Promise<RaceEnd | DeliveryEnd> {
+    return decision.kind === "routed" ? this.#runRace(decision) : Promise.resolve(this.#refusedBy(decision));
   }
 
   attempt(routed: Routed, host: AttemptHost): Attempt {
@@ -190,13 +201,15 @@ export class Delivery implements TicketHolder, RaceHost {
     const nowMs = runtime.clock.nowMs();
     if (this.attempts === 0) budgets.of(pool).hedges.deposit(nowMs);
     this.#retries.begin(nowMs);
-    this.#tried.push(routed.endpoint.id);
-    this.#endpointId = routed.endpoint.id;
+    const { lease } = routed;
+    this.#tried.push(lease.endpointId);
+    this.#endpointId = lease.endpointId;
     const place = {
       pool,
-      routed,
+      lease,
+      policy: pool.balancer.policyName,
       heldMs: this.#heldMs,
-      upstream: upstreams.get(pool, routed.endpoint.id),
+      upstream: upstreams.get(pool, lease.endpointId),
       watchdog,
       clock: runtime.clock,
       firstByteMs: timeouts.firstByteMs,
@@ -230,6 +243,12 @@ export class Delivery implements TicketHolder, RaceHost {
   }
 
   #runRace(routed: Routed): Promise<RaceEnd> {
+    const end = this.#prepareRace();
+    this.#race?.start(routed);
+    return end;
+  }
+
+  #prepareRace(): Promise<RaceEnd> {
     const { runtime, watchdog } = this.#parts;
     const timing = { hedgeAfterMs: this.#hedgeAfterMs, clock: runtime.clock, watchdog };
     return new Promise((resolve, reject) => {
@@ -238,7 +257,6 @@ export class Delivery implements TicketHolder, RaceHost {
         resolve(end);
       };
       this.#race = new Race(this, timing, { ended, broke: reject });
-      this.#race.start(routed);
     });
   }
 

@@ -61,3 +61,8 @@ export function retryAfterOf(value: string | undefined): number | undefined {
 /** As every HTTP date ends (RFC 9110, 5.6.7); `Date.parse` takes much more for one. */
 const DATE = / GMT$/;
 const SECONDS = /^\d{1,9}(\.\d+)?$/;
+
+/** What went wrong in a connection, by its code: messages of connection errors carry addresses. */
+export function causeOf(error: Error): string {
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}

@@ -16,14 +16,16 @@ export function replaceModel(body: Buffer, model: string): Buffer {
  */
 export function askForUsage(body: Buffer): Buffer {
   const objectAt = skipSpace(body, 0);
-  // Most bodies have no such option: a search for the bare name costs a tenth of walking through the members.
-  const options = body.includes(STREAM_OPTIONS) ? findMember(body, objectAt, STREAM_OPTIONS) : undefined;
+  // Most bodies have no such option: a search for its name costs a small part of walking through the members.
+  const options = body.includes(QUOTED_STREAM_OPTIONS) ? findMember(body, objectAt, STREAM_OPTIONS) : undefined;
   if (options === undefined) return addMember(body, objectAt, STREAM_OPTIONS, ASKING);
   if (body[options.from] === OPEN_BRACE) return setMember(body, options.from, "include_usage", "true");
   return body[options.from] === LETTER_N ? splice(body, options, ASKING) : body;
 }
 
 const STREAM_OPTIONS = "stream_options";
+/** With its quotes, which are rarer in a text than the letters, so that a search passes over more of it at a time. */
+const QUOTED_STREAM_OPTIONS = Buffer.from(`"${STREAM_OPTIONS}"`);
 const ASKING = '{"include_usage":true}';
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;

@@ -44,9 +44,9 @@ export class OutboundBody {
 
   /** What it takes in memory. */
   get keptBytes(): number {
-    let bytes = 0;
-    for (const buffer of new Set([this.#plain, this.#readable, this.#asking])) bytes += buffer?.length ?? 0;
-    return bytes;
+    // Before anything was put in, what is sent and what can be read are mostly the same bytes.
+    const readable = this.#readable === this.#plain ? undefined : this.#readable;
+    return lengthOf(this.#plain) + lengthOf(readable) + lengthOf(this.#asking);
   }
 
   /**
@@ -85,3 +85,7 @@ export class OutboundBody {
 
 /** What the option adds to a body at most, with room to spare: its two names, its value and what stands between. */
 const MOST_ADDED_BYTES = 64;
+
+function lengthOf(bytes: Buffer | undefined): number {
+  return bytes?.length ?? 0;
+}

@@ -45,31 +45,35 @@ export function declaresTooMuch(request: IncomingMessage, limitBytes: number): b
 }
 
 /** Reads a request's body within its limits, as sent and again once decoded. */
-export async function receiveBody(
-  request: IncomingMessage,
+export function receiveBody(request: IncomingMessage, limits: BodyLimits, watchdog: Watchdog): Promise<ReceivedBody> {
+  if (declaresTooMuch(request, limits.bytes)) return Promise.resolve({ kind: "too_large" });
+  return new BodyCollector(request, limits, watchdog).collect();
+}
+
+/** Takes off its coding. Most bodies have none, and nobody waits for those. */
+function withoutCoding(
+  sent: Buffer,
+  { headers }: IncomingMessage,
   limits: BodyLimits,
-  watchdog: Watchdog,
-): Promise<ReceivedBody> {
-  if (declaresTooMuch(request, limits.bytes)) return { kind: "too_large" };
-  const sent = await new BodyCollector(request, limits, watchdog).collect();
-  if (typeof sent === "string") return { kind: sent };
-  const coding = request.headers["content-encoding"]?.toLowerCase();
+): ReceivedBody | Promise<ReceivedBody> {
+  const coding = headers["content-encoding"]?.toLowerCase();
   if (coding === undefined || coding === "identity" || sent.length === 0)
     return { kind: "received", sent, decoded: sent };
-  if (!canDecode(coding)) return { kind: "received", sent, decoded: undefined };
-  const decoded = await decodeBody(sent, coding, limits.bytes, limits.share);
+  return canDecode(coding) ? decode(sent, coding, limits) : { kind: "received", sent, decoded: undefined };
+}
+
+async function decode(sent: Buffer, coding: string, { bytes, share }: BodyLimits): Promise<ReceivedBody> {
+  const decoded = await decodeBody(sent, coding, bytes, share);
   if (decoded === "undecodable") return { kind: decoded, cause: `The body is not valid ${coding}.` };
   return typeof decoded === "string" ? { kind: decoded } : { kind: "received", sent, decoded };
 }
-
-type Collected = Buffer | NoBody;
 
 class BodyCollector extends Watched {
   readonly #request: IncomingMessage;
   readonly #limits: BodyLimits;
   readonly #watchdog: Watchdog;
   readonly #body: BodyBuffer;
-  #settle: (collected: Collected) => void = () => {};
+  #settle: (body: ReceivedBody | Promise<ReceivedBody>) => void = () => {};
 
   constructor(request: IncomingMessage, limits: BodyLimits, watchdog: Watchdog) {
     super();
@@ -80,26 +84,26 @@ class BodyCollector extends Watched {
     this.#expectMore();
   }
 
-  collect(): Promise<Collected> {
+  collect(): Promise<ReceivedBody> {
     return new Promise((resolve) => {
       this.#settle = resolve;
       this.#watchdog.watch(this);
       this.#request.on("data", this.#keep);
-      this.#request.once("end", () => this.#over(this.#body.take()));
-      this.#request.once("error", () => this.#over("cut"));
-      this.#request.once("close", () => this.#over("cut"));
-      this.#request.once(MALFORMED_BODY, () => this.#over("malformed"));
+      this.#request.on("end", () => this.#over(withoutCoding(this.#body.take(), this.#request, this.#limits)));
+      this.#request.on("error", () => this.#over({ kind: "cut" }));
+      this.#request.on("close", () => this.#over({ kind: "cut" }));
+      this.#request.on(MALFORMED_BODY, () => this.#over({ kind: "malformed" }));
     });
   }
 
   expired(): void {
-    this.#over("late");
+    this.#over({ kind: "late" });
   }
 
   readonly #keep = (chunk: Buffer): void => {
     const kept = this.#body.append(chunk);
     if (kept === "kept") this.#expectMore();
-    else this.#over(kept);
+    else this.#over({ kind: kept });
   };
 
   /** A body that trickles is late long before its time is over: who sends so slowly only holds a place. */
@@ -110,11 +114,11 @@ class BodyCollector extends Watched {
   }
 
   /** The first end counts: a request that was read to its end is closed afterwards as well. */
-  #over(collected: Collected): void {
+  #over(body: ReceivedBody | Promise<ReceivedBody>): void {
     this.#watchdog.unwatch(this);
     this.#request.off("data", this.#keep);
     this.#body.discard();
-    this.#settle(collected);
+    this.#settle(body);
     // The request outlives its body by hours, and with it whoever listens to it.
     this.#settle = () => {};
   }

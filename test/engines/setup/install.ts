@@ -1,34 +1,6 @@
-import { existsSync } from "node:fs";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ROOT } from "../../../bench/support/install.ts";
 import { runToEnd } from "../../../bench/support/managed-process.ts";
-
-/** Where tests keep what they install, from run to run. Git ignores it; deleting it is always safe. */
-const ENGINES_FOLDER = join(ROOT, ".engines");
-
-/**
- * The folder `.engines/<name>`, filled by `install` unless that was done before from the same recipe.
- * @param recipe Everything the content depends on; when it changes, the folder is made anew.
- */
-export async function installOnce(
-  name: string,
-  recipe: readonly string[],
-  install: (folder: string) => Promise<void>,
-): Promise<string> {
-  const folder = join(ENGINES_FOLDER, name);
-  const stamp = join(folder, "installed.json");
-  const wanted = JSON.stringify(recipe);
-  if (existsSync(stamp) && (await readFile(stamp, "utf8")) === wanted) return folder;
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
-  console.error(`installing into ${folder}: ${recipe.join(", ")}`);
-  await install(folder);
-  // Written last: an installation that was interrupted is not taken for a whole one.
-  await writeFile(stamp, wanted);
-  return folder;
-}
 
 /** A script that lies beside this file. */
 export function script(name: string): string {

@@ -1,29 +1,28 @@
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { PromptPart } from "../prompt-part.ts";
-import { contentParts, jsonParts, turn } from "./content.ts";
+import { addContent, addPrinted, turn, UNKNOWN } from "./content.ts";
 
 /** Prompt of `/v1/chat/completions`: templates put the tools first, then the messages in order. */
 export function chatPrompt(body: JsonObject): PromptPart[] {
-  return [
-    ...jsonParts(body.tools),
-    ...jsonParts(body.functions),
-    ...jsonParts(body.documents),
-    ...messageParts(body.messages),
-  ];
+  const parts: PromptPart[] = [];
+  addPrinted(parts, body.tools);
+  addPrinted(parts, body.functions);
+  addPrinted(parts, body.documents);
+  if (Array.isArray(body.messages)) for (const message of body.messages) addMessage(parts, message);
+  else parts.push(UNKNOWN);
+  return parts;
 }
 
-function messageParts(messages: unknown): PromptPart[] {
-  if (!Array.isArray(messages)) return [{ kind: "unknown" }];
-  return messages.flatMap((message): PromptPart[] => {
-    if (!isJsonObject(message)) return [{ kind: "unknown" }];
-    return [
-      turn(message.role),
-      // The field's new and old names (vLLM); a client that echoes an answer sends one of them.
-      ...contentParts(message.reasoning ?? message.reasoning_content),
-      ...contentParts(message.content),
-      ...contentParts(message.refusal),
-      ...jsonParts(message.tool_calls),
-      ...jsonParts(message.function_call),
-    ];
-  });
+function addMessage(parts: PromptPart[], message: unknown): void {
+  if (!isJsonObject(message)) {
+    parts.push(UNKNOWN);
+    return;
+  }
+  parts.push(turn(message.role));
+  // The field's new and old names (vLLM); a client that echoes an answer sends one of them.
+  addContent(parts, message.reasoning ?? message.reasoning_content);
+  addContent(parts, message.content);
+  addContent(parts, message.refusal);
+  addPrinted(parts, message.tool_calls);
+  addPrinted(parts, message.function_call);
 }

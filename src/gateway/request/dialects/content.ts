@@ -65,39 +65,55 @@ const MEDIA_FIELDS: ReadonlyMap<string, string> = new Map([
 /** Nesting deeper than this is no prompt that anyone writes; it bounds the recursion. */
 const MAX_DEPTH = 32;
 
-/** Reads content as all dialects write it: a string, a block, a list of both, or nothing. */
-export function contentParts(content: unknown, depth = 0): PromptPart[] {
-  if (content === undefined || content === null) return [];
-  if (typeof content === "string") return [{ kind: "text", text: content }];
-  if (depth > MAX_DEPTH) return [{ kind: "unknown" }];
-  if (Array.isArray(content)) return content.flatMap((item) => contentParts(item, depth + 1));
-  return isJsonObject(content) ? blockParts(content, depth) : [{ kind: "unknown" }];
+/** A shape that is not known here. */
+export const UNKNOWN: PromptPart = { kind: "unknown" };
+
+/** Adds content as all dialects write it: a string, a block, a list of both, or nothing. */
+export function addContent(parts: PromptPart[], content: unknown, depth = 0): void {
+  if (content === undefined || content === null) return;
+  if (typeof content === "string") parts.push({ kind: "text", text: content });
+  else if (depth > MAX_DEPTH) parts.push(UNKNOWN);
+  else if (Array.isArray(content)) for (const item of content) addContent(parts, item, depth + 1);
+  else if (isJsonObject(content)) addBlock(parts, content, depth);
+  else parts.push(UNKNOWN);
 }
 
-/** Text of a value that templates print as JSON: tools, arguments, documents. */
-export function jsonParts(value: unknown): PromptPart[] {
-  if (value === undefined || value === null) return [];
-  if (typeof value === "string") return [{ kind: "text", text: value }];
+/** What `addContent` adds. */
+export function contentParts(content: unknown): PromptPart[] {
+  const parts: PromptPart[] = [];
+  addContent(parts, content);
+  return parts;
+}
+
+/** Adds the text of a value that templates print as JSON: tools, arguments, documents. */
+export function addPrinted(parts: PromptPart[], value: unknown): void {
+  if (value === undefined || value === null) return;
+  parts.push(typeof value === "string" ? { kind: "text", text: value } : printed(value));
+}
+
+function printed(value: unknown): PromptPart {
   try {
-    return [{ kind: "text", text: JSON.stringify(value) }];
+    return { kind: "text", text: JSON.stringify(value) };
   } catch {
     // JSON.parse reads deeper nesting than JSON.stringify, which recurses, can write.
-    return [{ kind: "unknown" }];
+    return UNKNOWN;
   }
 }
 
-function blockParts(block: JsonObject, depth: number): PromptPart[] {
+function addBlock(parts: PromptPart[], block: JsonObject, depth: number): void {
   const type = typeof block.type === "string" ? block.type : impliedType(block);
-  if (type === "document") return documentParts(block, depth);
   const mediaField = MEDIA_FIELDS.get(type);
-  if (mediaField !== undefined) return [{ kind: "media", source: mediaSource(block[mediaField] ?? block.file_id) }];
   const fields = PROMPT_FIELDS.get(type);
-  if (fields === undefined) return [{ kind: "unknown" }];
-  return fields.flatMap((field) => {
-    // Arguments are an object of the caller's own making, not a block.
-    const isPrinted = field === "input" || field === "action";
-    return isPrinted ? jsonParts(block[field]) : contentParts(block[field], depth + 1);
-  });
+  if (type === "document") addDocument(parts, block, depth);
+  else if (mediaField !== undefined) parts.push(media(block[mediaField] ?? block.file_id));
+  else if (fields === undefined) parts.push(UNKNOWN);
+  else for (const field of fields) addField(parts, block, field, depth);
+}
+
+function addField(parts: PromptPart[], block: JsonObject, field: string, depth: number): void {
+  // Arguments are an object of the caller's own making, not a block.
+  if (field === "input" || field === "action") addPrinted(parts, block[field]);
+  else addContent(parts, block[field], depth + 1);
 }
 
 /** Some clients leave `type` out where the one field there is says it. */
@@ -109,14 +125,16 @@ function impliedType(block: JsonObject): string {
 }
 
 /** An Anthropic document is text, blocks, or a file. */
-function documentParts(block: JsonObject, depth: number): PromptPart[] {
+function addDocument(parts: PromptPart[], block: JsonObject, depth: number): void {
   const source = block.source;
-  const title = contentParts(block.title, depth + 1);
-  if (isJsonObject(source) && source.type === "text") return [...title, ...contentParts(source.data, depth + 1)];
-  if (isJsonObject(source) && source.type === "content") {
-    return [...title, ...contentParts(source.content, depth + 1)];
-  }
-  return [...title, { kind: "media", source: mediaSource(source) }];
+  addContent(parts, block.title, depth + 1);
+  if (isJsonObject(source) && source.type === "text") addContent(parts, source.data, depth + 1);
+  else if (isJsonObject(source) && source.type === "content") addContent(parts, source.content, depth + 1);
+  else parts.push(media(source));
+}
+
+function media(value: unknown): PromptPart {
+  return { kind: "media", source: mediaSource(value) };
 }
 
 /** The longest string is the data or the address; the rest (format, detail, media type) says little about which it is. */

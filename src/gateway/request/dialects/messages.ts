@@ -1,15 +1,22 @@
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { PromptPart } from "../prompt-part.ts";
-import { contentParts, jsonParts, turn } from "./content.ts";
+import { addContent, addPrinted, turn, UNKNOWN } from "./content.ts";
 
 /** Prompt of Anthropic's `/v1/messages`: tools, system, messages. */
 export function messagesPrompt(body: JsonObject): PromptPart[] {
-  return [...jsonParts(body.tools), ...contentParts(body.system), ...turnParts(body.messages)];
+  const parts: PromptPart[] = [];
+  addPrinted(parts, body.tools);
+  addContent(parts, body.system);
+  if (Array.isArray(body.messages)) for (const message of body.messages) addMessage(parts, message);
+  else parts.push(UNKNOWN);
+  return parts;
 }
 
-function turnParts(messages: unknown): PromptPart[] {
-  if (!Array.isArray(messages)) return [{ kind: "unknown" }];
-  return messages.flatMap((message): PromptPart[] =>
-    isJsonObject(message) ? [turn(message.role), ...contentParts(message.content)] : [{ kind: "unknown" }],
-  );
+function addMessage(parts: PromptPart[], message: unknown): void {
+  if (!isJsonObject(message)) {
+    parts.push(UNKNOWN);
+    return;
+  }
+  parts.push(turn(message.role));
+  addContent(parts, message.content);
 }

@@ -1,21 +1,29 @@
 import { isJsonObject, type JsonObject } from "../json-object.ts";
 import type { PromptPart } from "../prompt-part.ts";
-import { contentParts, jsonParts, turn } from "./content.ts";
+import { addContent, addPrinted, turn, UNKNOWN } from "./content.ts";
 
 /** Prompt of `/v1/responses`: tools, instructions, then the input items. */
 export function responsesPrompt(body: JsonObject): PromptPart[] {
-  return [...jsonParts(body.tools), ...contentParts(body.instructions), ...inputParts(body.input)];
+  const parts: PromptPart[] = [];
+  addPrinted(parts, body.tools);
+  addContent(parts, body.instructions);
+  addInput(parts, body.input);
+  return parts;
 }
 
-function inputParts(input: unknown): PromptPart[] {
-  if (typeof input === "string") return [turn("user"), ...contentParts(input)];
-  if (!Array.isArray(input)) return [{ kind: "unknown" }];
-  return input.flatMap((item): PromptPart[] => {
-    if (!isJsonObject(item)) return [{ kind: "unknown" }];
-    // A message may leave its type out; its role tells.
-    if (typeof item.role === "string") {
-      return [turn(item.role), ...contentParts(item.content)];
-    }
-    return [turn(item.type), ...contentParts(item)];
-  });
+function addInput(parts: PromptPart[], input: unknown): void {
+  if (typeof input === "string") parts.push(turn("user"), { kind: "text", text: input });
+  else if (Array.isArray(input)) for (const item of input) addItem(parts, item);
+  else parts.push(UNKNOWN);
+}
+
+function addItem(parts: PromptPart[], item: unknown): void {
+  if (!isJsonObject(item)) {
+    parts.push(UNKNOWN);
+    return;
+  }
+  // A message may leave its type out; its role tells.
+  const isMessage = typeof item.role === "string";
+  parts.push(turn(isMessage ? item.role : item.type));
+  addContent(parts, isMessage ? item.content : item);
 }

@@ -1,4 +1,4 @@
-import type { Runtime, ServedPool } from "../runtime/index.ts";
+import type { Runtime, ServedPool } from "../../runtime/index.ts";
 import { Upstream, type UpstreamSurroundings } from "./upstream.ts";
 
 /** The upstreams of all pools, each made when it is first needed and closed once its endpoint is gone and idle. */

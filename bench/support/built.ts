@@ -1,0 +1,14 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ROOT } from "./install.ts";
+
+/** The layers of the program that benchmarks call, by name. */
+export interface Layers {
+  readonly core: typeof import("../../src/core/index.ts");
+  readonly gateway: typeof import("../../src/gateway/index.ts");
+}
+
+/** A layer of the program as built: what users run, without what running TypeScript directly adds. */
+export function builtLayer<Name extends keyof Layers>(name: Name): Promise<Layers[Name]> {
+  return import(pathToFileURL(join(ROOT, "dist", name, "index.js")).href);
+}

@@ -1,0 +1,41 @@
+/**
+ * What is left of sums that fade, each since a moment of its own, where all of one time constant T are asked for at the
+ * same moments: one exponential serves them all, by
+ *
+ *     exp((at - now) / T) = exp((at - tick) / T) exp((tick - now) / T)
+ *
+ * where a sum keeps its first factor until the next tick, and the second is the same for all.
+ */
+export class Fading {
+  readonly #timeConstantMs: number;
+  #nowMs = 0;
+  #tickMs = 0;
+  #leftSinceTick = 1;
+
+  constructor(timeConstantMs: number) {
+    this.#timeConstantMs = timeConstantMs;
+  }
+
+  /** The last tick; they come once in each time constant. */
+  tickMs(nowMs: number): number {
+    if (nowMs !== this.#nowMs) this.#moveTo(nowMs);
+    return this.#tickMs;
+  }
+
+  /** What is left now of what was whole at the last tick. */
+  leftSinceTick(nowMs: number): number {
+    if (nowMs !== this.#nowMs) this.#moveTo(nowMs);
+    return this.#leftSinceTick;
+  }
+
+  /** What is left at `nowMs` of what was whole at `atMs`. */
+  left(atMs: number, nowMs: number): number {
+    return Math.exp((atMs - nowMs) / this.#timeConstantMs);
+  }
+
+  #moveTo(nowMs: number): void {
+    this.#nowMs = nowMs;
+    this.#tickMs = Math.floor(nowMs / this.#timeConstantMs) * this.#timeConstantMs;
+    this.#leftSinceTick = this.left(this.#tickMs, nowMs);
+  }
+}
