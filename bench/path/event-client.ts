@@ -1,23 +1,31 @@
 import { connect } from "node:net";
 import { ChunkedBody } from "./chunked-body.ts";
-import { DONE_EVENT, PATH, requestBody, WORKLOAD } from "./workload.ts";
+import type { ClientSettings } from "./peer.ts";
+import { requestText } from "./raw-request.ts";
+import { DONE_EVENT, requestBody, WORKLOAD } from "./workload.ts";
 
 /** What the event phase saw. */
 export interface EventCount {
   readonly events: number;
+  /** From the first connection to the end of the last stream. */
+  readonly seconds: number;
   /** What went wrong, each kind once; empty: every stream brought every event. */
   readonly problems: readonly string[];
 }
 
 /**
  * The client of the event phase, on raw sockets in a process of its own: opens all streams at once, counts their
- * events and checks that each came whole. Started with `fork` and the port as argument; its message is the count.
+ * events and checks that each came whole. Started with `fork`; its arguments are the port, the number of
+ * streams and further headers as JSON, its message is the count.
  */
-async function readStreams(port: number): Promise<EventCount> {
-  const streams = await Promise.all(Array.from({ length: WORKLOAD.streams }, () => readStream(port)));
+async function readStreams(port: number, count: number, headers: ClientSettings["headers"]): Promise<EventCount> {
+  const request = requestText(requestBody(true), headers);
+  const startMs = performance.now();
+  const streams = await Promise.all(Array.from({ length: count }, () => readStream(port, request)));
   const problems = streams.flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
   return {
     events: streams.reduce((total, { events }) => total + events, 0),
+    seconds: (performance.now() - startMs) / 1000,
     problems: [...new Set(problems)],
   };
 }
@@ -27,23 +35,13 @@ interface StreamResult {
   readonly problem: string | undefined;
 }
 
-const BODY = requestBody(true);
-const REQUEST = [
-  `POST ${PATH} HTTP/1.1`,
-  "host: bench.test",
-  "content-type: application/json",
-  `content-length: ${Buffer.byteLength(BODY)}`,
-  "",
-  BODY,
-].join("\r\n");
-
 const SILENCE_MS = 10_000;
 const NEW_LINE = 10;
 
-function readStream(port: number): Promise<StreamResult> {
+function readStream(port: number, request: string): Promise<StreamResult> {
   return new Promise((resolve) => {
     const answer = new StreamAnswer();
-    const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => socket.write(REQUEST));
+    const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => socket.write(request));
     const finish = (problem?: string): void => {
       socket.destroy();
       resolve({ events: answer.events, problem: problem ?? answer.problem });
@@ -104,4 +102,7 @@ class StreamAnswer {
   }
 }
 
-process.send?.(await readStreams(Number(process.argv[2])), () => process.exit());
+const [port, count, headers = "{}"] = process.argv.slice(2);
+process.send?.(await readStreams(Number(port), Number(count), JSON.parse(headers) as ClientSettings["headers"]), () =>
+  process.exit(),
+);

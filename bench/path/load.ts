@@ -1,11 +1,10 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { debianProgram } from "../support/install.ts";
-import { runToEnd } from "../support/managed-process.ts";
 import type { EventCount } from "./event-client.ts";
-import { PATH, requestBody, WORKLOAD } from "./workload.ts";
+import { messageOf } from "./forked.ts";
+import type { ClientSettings } from "./peer.ts";
+import { WORKLOAD } from "./workload.ts";
+import { runWrk, WRK_ERRORS, WRK_ERRORS_FORMAT, WRK_REQUEST, WRK_SUMMARY, type WrkErrors, wrkProblems } from "./wrk.ts";
 
 /** What a phase delivered. */
 export interface Delivered {
@@ -16,67 +15,51 @@ export interface Delivered {
   readonly problems: readonly string[];
 }
 
-interface WrkSummary {
-  readonly requests: number;
-  readonly durationUs: number;
-  readonly errors: Readonly<Record<string, number>>;
-}
-
 /** The client of the request phase: wrk, one thread. */
 export class RequestLoad {
-  readonly #program: string;
-  readonly #script: string;
+  readonly #scriptFile: string;
 
-  private constructor(program: string, script: string) {
-    this.#program = program;
-    this.#script = script;
+  private constructor(scriptFile: string) {
+    this.#scriptFile = scriptFile;
   }
 
   static async create(directory: string): Promise<RequestLoad> {
-    const script = join(directory, "wrk.lua");
-    await writeFile(script, SCRIPT);
-    return new RequestLoad(await debianProgram("wrk", "wrk"), script);
+    const scriptFile = join(directory, "wrk.lua");
+    await writeFile(scriptFile, SCRIPT);
+    return new RequestLoad(scriptFile);
   }
 
-  /** Keeps all connections busy for `seconds`. */
-  async run(port: number, seconds: number): Promise<Delivered> {
-    const output = await runToEnd({
-      file: this.#program,
-      args: [
-        "--threads=1",
-        `--connections=${WORKLOAD.connections}`,
-        `--duration=${seconds}s`,
-        `--script=${this.#script}`,
-        `http://127.0.0.1:${port}${PATH}`,
-      ],
-    });
-    const summary = JSON.parse(output.slice(output.lastIndexOf(MARK) + MARK.length)) as WrkSummary;
-    const problems = Object.entries(summary.errors)
-      .filter(([, count]) => count > 0)
-      .map(([kind, count]) => `${count} ${kind} errors`);
-    return { count: summary.requests, seconds: summary.durationUs / 1e6, problems };
+  /** Keeps all connections busy for `seconds`. @param client Where it differs from the workload. */
+  async run(port: number, seconds: number, client: Partial<ClientSettings> = {}): Promise<Delivered> {
+    const { connections = WORKLOAD.connections, headers = {} } = client;
+    const run = { scriptFile: this.#scriptFile, threads: 1, connections, seconds, port, headers };
+    const { requests, durationUs, errors } = await runWrk<WrkSummary>(run);
+    return { count: requests, seconds: durationUs / 1e6, problems: wrkProblems(errors) };
   }
 }
 
-const MARK = "summary:";
+interface WrkSummary {
+  readonly requests: number;
+  readonly durationUs: number;
+  readonly errors: WrkErrors;
+}
 
-const SCRIPT = `
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-wrk.body = [==[${requestBody(false)}]==]
+const SCRIPT = `${WRK_REQUEST}
 done = function(summary)
   local e = summary.errors
-  io.write(string.format(
-    '${MARK}{"requests":%d,"durationUs":%d,"errors":{"connect":%d,"read":%d,"write":%d,"timeout":%d,"status":%d}}',
-    summary.requests, summary.duration, e.connect, e.read, e.write, e.timeout, e.status))
+  io.write(string.format('${WRK_SUMMARY}{"requests":%d,"durationUs":%d,${WRK_ERRORS_FORMAT}}',
+    summary.requests, summary.duration, ${WRK_ERRORS}))
 end
 `;
 
 /** The client of the event phase: all streams once, from the first event to the last. */
-export async function runStreams(port: number): Promise<Delivered> {
-  const startMs = performance.now();
-  const client = fork(new URL("./event-client.ts", import.meta.url), [String(port)]);
-  const [count] = (await once(client, "message")) as [EventCount];
-  await once(client, "exit");
-  return { count: count.events, seconds: (performance.now() - startMs) / 1000, problems: count.problems };
+export async function runStreams(
+  port: number,
+  streams: number = WORKLOAD.streams,
+  headers: ClientSettings["headers"] = {},
+): Promise<Delivered> {
+  const args = [String(port), String(streams), JSON.stringify(headers)];
+  const client = new URL("./event-client.ts", import.meta.url);
+  const { events, seconds, problems } = await messageOf<EventCount>(client, ...args);
+  return { count: events, seconds, problems };
 }

@@ -1,18 +1,19 @@
 import { createServer, type Server, type Socket } from "node:net";
+import type { OriginOptions } from "./origins.ts";
 import { DONE_EVENT, EVENT, MODEL, PATH, WORKLOAD } from "./workload.ts";
 
 /**
  * The origins of the path benchmark: static inference servers on raw sockets in one process of their own. They
  * answer what balancers probe, a chat request with a fixed answer, and a streamed one with a fixed number of
- * events at a fixed pace. Started with `fork`: the first message out holds the ports; any message in is answered
- * with the requests each origin has served.
+ * events at a fixed pace, or with one event and silence. Started with `fork` and `OriginOptions` as JSON: the first
+ * message out holds the ports; any message in is answered with the requests each origin has served.
  */
-const ORIGINS = 3;
+const { count, isSilent } = JSON.parse(process.argv[2] ?? "") as OriginOptions;
 
 /** Streams advance in as many groups as there are milliseconds between two events: load is even, for every peer. */
 const groups: Set<Stream>[] = Array.from({ length: WORKLOAD.eventGapMs }, () => new Set());
 
-const served: number[] = new Array<number>(ORIGINS).fill(0);
+const served: number[] = new Array<number>(count).fill(0);
 
 interface Stream {
   readonly socket: Socket;
@@ -33,13 +34,17 @@ const COMPLETION = json(200, {
   usage: USAGE,
 });
 
-/** What balancers ask before they send traffic. */
+/** Of the prompt of every request. */
+const TOKEN_IDS = Array.from({ length: USAGE.prompt_tokens }, (_, index) => 1000 + index);
+
+/** What balancers ask before they send traffic; `render` is what vLLM tokenizes chats with, for every request. */
 const PROBES: ReadonlyMap<string, Buffer> = new Map([
   ["/health", json(200, { status: "ok" })],
   ["/health_generate", json(200, { status: "ok" })],
   ["/v1/models", json(200, { object: "list", data: [{ id: MODEL, object: "model", created: 1, owned_by: "bench" }] })],
   ["/get_model_info", json(200, { model_path: MODEL, is_generation: true })],
   ["/get_server_info", json(200, { model_path: MODEL, served_model_name: MODEL })],
+  ["/v1/chat/completions/render", json(200, { request_id: "c", token_ids: TOKEN_IDS })],
 ]);
 const NOT_FOUND = json(404, { error: { message: "not found" } });
 
@@ -48,7 +53,12 @@ const STREAM_HEAD = Buffer.from(
 );
 const EVENT_CHUNK = chunk(EVENT);
 const END_CHUNKS = Buffer.concat([chunk(DONE_EVENT), LAST_CHUNK]);
-const USAGE_CHUNK = chunk(`data: ${JSON.stringify({ id: "c", model: MODEL, choices: [], usage: USAGE })}\n\n`);
+const FINISH_CHUNK = chunk(eventOf({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }));
+const USAGE_CHUNK = chunk(eventOf({ choices: [], usage: USAGE }));
+
+function eventOf(fields: object): string {
+  return `data: ${JSON.stringify({ id: "c", model: MODEL, ...fields })}\n\n`;
+}
 
 function json(status: number, value: object): Buffer {
   const body = JSON.stringify(value);
@@ -107,17 +117,24 @@ function answer(socket: Socket, request: Buffer, origin: number): void {
 
 function startStream(socket: Socket, reportsUsage: boolean, index: number): void {
   socket.write(STREAM_HEAD);
+  if (isSilent) {
+    socket.write(EVENT_CHUNK);
+    return;
+  }
   const group = groups[index % groups.length] as Set<Stream>;
   const stream: Stream = { socket, reportsUsage, left: WORKLOAD.eventsPerStream };
   group.add(stream);
   socket.once("close", () => group.delete(stream));
 }
 
-/** Sends one event to each stream of the group. */
+/** Sends one event to each stream of the group; the last one says that the answer is finished. */
 function advance(group: Set<Stream>): void {
   for (const stream of group) {
-    stream.socket.write(EVENT_CHUNK);
-    if (--stream.left > 0) continue;
+    if (--stream.left > 0) {
+      stream.socket.write(EVENT_CHUNK);
+      continue;
+    }
+    stream.socket.write(FINISH_CHUNK);
     if (stream.reportsUsage) stream.socket.write(USAGE_CHUNK);
     stream.socket.write(END_CHUNKS);
     group.delete(stream);

@@ -1,16 +1,14 @@
 import { hostText } from "../support/host.ts";
 import { figure, textTable } from "../support/table.ts";
-import type { Medians, PathResult, PeerResult } from "./run.ts";
+import { PEERS, RECORD_PEERS } from "./peers/index.ts";
+import type { Cost, Medians, PathResult, PeerResult } from "./run.ts";
+import type { Workload } from "./workload.ts";
 
-/** What the path may cost at most, as a multiple of the reference peer. */
-const GOALS: readonly { readonly unit: string; readonly most: number; readonly cost: keyof Medians }[] = [
-  { unit: "request", most: 3.5, cost: "cpuUsPerRequest" },
-  { unit: "streamed event", most: 2.4, cost: "cpuUsPerEvent" },
-];
+/** What the ratios are multiples of. */
+export const REFERENCE = "nginx";
 
-/** Peers that the ratios and goals speak of. */
-const REFERENCE = "nginx";
-const OURS = "evenkeel";
+/** A peer that is slower than this share of the pace of the origins is behind it. */
+const PACE_SHARE = 0.9;
 
 /** The run as text. */
 export function pathText(result: PathResult): string {
@@ -26,16 +24,17 @@ export function pathText(result: PathResult): string {
       ...peers.map((peer) => row(peer, reference)),
     ]),
     "",
-    ...peers.map(({ name, settings }) => `${name}: ${settings}`),
+    ...peers.map((peer) => `${peer.name}: ${settingsText(peer, workload)}`),
     ...peers.flatMap(({ name, failure }) => (failure === undefined ? [] : [`${name} FAILED: ${failure}`])),
-    "",
-    ...goalLines(peers, reference),
+    ...absenceLines(peers),
+    ...paceLines(peers, workload),
+    ...disturbanceLines(peers),
   ].join("\n");
 }
 
 function row({ name, version = "-", medians }: PeerResult, reference: Medians | undefined): string[] {
   if (medians === undefined) return [name, version, "failed"];
-  const ratio = (cost: keyof Medians): string => figure(ratioOf(medians, reference, cost), 2);
+  const ratio = (cost: Cost): string => figure(reference && medians[cost] / reference[cost], 2);
   return [
     name,
     version,
@@ -49,16 +48,33 @@ function row({ name, version = "-", medians }: PeerResult, reference: Medians | 
   ];
 }
 
-function goalLines(peers: readonly PeerResult[], reference: Medians | undefined): string[] {
-  const ours = peers.find(({ name }) => name === OURS)?.medians;
-  return GOALS.map(({ unit, most, cost }) => {
-    const ratio = ours === undefined ? undefined : ratioOf(ours, reference, cost);
-    const verdict = ratio === undefined ? "not measured" : ratio <= most ? "met" : "missed";
-    return `Goal per ${unit}: at most ${most} x ${REFERENCE}: ${figure(ratio, 2)}, ${verdict}`;
-  });
+function settingsText({ settings, client: { connections, streams } }: PeerResult, workload: Workload): string {
+  const isAsOthers = connections === workload.connections && streams === workload.streams;
+  return isAsOthers ? settings : `${settings}; only ${connections} connections and ${streams} streams`;
 }
 
-/** Undefined: there is nothing to compare with. */
-function ratioOf(medians: Medians, reference: Medians | undefined, cost: keyof Medians): number | undefined {
-  return reference === undefined ? undefined : medians[cost] / reference[cost];
+/** Who could have been measured and was not. */
+function absenceLines(peers: readonly PeerResult[]): string[] {
+  const measured = new Set(peers.map(({ name }) => name));
+  const absent = [...PEERS, ...RECORD_PEERS].map(({ name }) => name).filter((name) => !measured.has(name));
+  return absent.length === 0 ? [] : [`Not in this run: ${absent.join(", ")}`];
+}
+
+/** Who did not bring events as fast as the origins sent them, which flatters them. */
+function paceLines(peers: readonly PeerResult[], { eventGapMs }: Workload): string[] {
+  const behind = peers.filter(({ medians, client }) => {
+    const pace = (client.streams * 1000) / eventGapMs;
+    return medians !== undefined && medians.eventsPerSecond < PACE_SHARE * pace;
+  });
+  if (behind.length === 0) return [];
+  const names = behind.map(({ name }) => name).join(", ");
+  return [`Behind the pace of the events: ${names}. Events that wait are sent together: each is cheaper than on time.`];
+}
+
+/** How much of a core the peers took that were not being measured. */
+function disturbanceLines(peers: readonly PeerResult[]): string[] {
+  const shares = peers.flatMap(({ rounds }) => rounds.map(({ othersShare }) => othersShare));
+  if (shares.length === 0) return [];
+  const most = figure(100 * Math.max(...shares), 1);
+  return [`While one was measured, all others together used at most ${most} % of a core.`];
 }

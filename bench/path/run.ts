@@ -1,21 +1,27 @@
 import { type Host, host } from "../support/host.ts";
+import { cpuMsBetween } from "../support/process-tree.ts";
 import { median, sum } from "../support/statistics.ts";
 import { Contender, type PhaseCost } from "./contender.ts";
 import { type RequestLoad, runStreams } from "./load.ts";
 import type { Origins } from "./origins.ts";
-import type { Peer } from "./peer.ts";
+import type { ClientSettings, Peer } from "./peer.ts";
 import { WORKLOAD, type Workload } from "./workload.ts";
 
 /** Both phases of one round. */
 interface Round {
   readonly requests: PhaseCost;
   readonly events: PhaseCost;
+  /** What all other peers together used meanwhile, as a share of one core. */
+  readonly othersShare: number;
 }
 
 /** What is known of one peer. */
 export interface PeerResult {
   readonly name: string;
   readonly settings: string;
+  /** The load it was put under. */
+  readonly client: Omit<ClientSettings, "headers">;
+  readonly isLlmRouter: boolean;
   /** Undefined: it could not be installed. */
   readonly version: string | undefined;
   /** Medians over the rounds; undefined: it failed. */
@@ -33,6 +39,9 @@ export interface Medians {
   /** At the end of the last round. */
   readonly residentBytes: number;
 }
+
+/** The two of them that the targets speak of. */
+export type Cost = "cpuUsPerRequest" | "cpuUsPerEvent";
 
 /** The whole run. */
 export interface PathResult {
@@ -81,7 +90,7 @@ export async function runPath(bench: Bench, peers: readonly Peer[], rounds: numb
       bench.progress(`round ${round + 1} of ${rounds}`);
       for (let i = 0; i < entries.length; i++) {
         const entry = entries[(round + i) % entries.length] as Entry;
-        await attempt(bench, entry, () => measureRound(bench, entry));
+        await attempt(bench, entry, () => measureRound(bench, entry, entries));
       }
     }
   } finally {
@@ -98,6 +107,9 @@ async function attempt(bench: Bench, entry: Entry, step: () => Promise<void>): P
   } catch (error) {
     entry.failure = (error as Error).message;
     bench.progress(`${entry.peer.name} failed: ${entry.failure}`);
+    // It is out: its work would only disturb the others.
+    await entry.contender?.stop();
+    entry.contender = undefined;
   }
 }
 
@@ -105,20 +117,59 @@ async function bringUp(bench: Bench, entry: Entry): Promise<void> {
   bench.progress(`starting ${entry.peer.name}`);
   entry.version = await entry.peer.install();
   entry.contender = await Contender.start(entry.peer, bench.origins.ports, bench.scratch);
-  await entry.contender.measure((port) => bench.requests.run(port, WARM_UP_SECONDS));
-  await entry.contender.measure(runStreams);
+  await measureRequests(bench, entry.contender, WARM_UP_SECONDS);
+  await measureEvents(entry.contender);
 }
 
-async function measureRound(bench: Bench, entry: Entry): Promise<void> {
+async function measureRound(bench: Bench, entry: Entry, entries: readonly Entry[]): Promise<void> {
   const contender = entry.contender as Contender;
+  const others = entries.flatMap(({ contender: other }) => (other === undefined || other === contender ? [] : [other]));
+  const othersCpuMs = stopwatchOf(others);
   const servedBefore = sum(await bench.origins.served());
-  const requests = await contender.measure((port) => bench.requests.run(port, WORKLOAD.requestSeconds));
-  const events = await contender.measure(runStreams);
+  const startMs = performance.now();
+  const requests = await measureRequests(bench, contender, WORKLOAD.requestSeconds);
+  const events = await measureEvents(contender);
+  const tookMs = performance.now() - startMs;
+  const othersShare = othersCpuMs() / tookMs;
   const served = sum(await bench.origins.served()) - servedBefore;
-  const answered = requests.units + WORKLOAD.streams;
+  const answered = requests.units + contender.client.streams;
   if (served < answered) throw new Error(`${answered} answers came, but the origins gave only ${served}`);
-  entry.rounds.push({ requests, events });
+  entry.rounds.push({ requests, events, othersShare });
   entry.residentBytes = contender.residentBytes();
+}
+
+/** @returns what tells the CPU time that they have used since; of one that has ended meanwhile nothing is known. */
+function stopwatchOf(contenders: readonly Contender[]): () => number {
+  const before = contenders
+    .filter(({ isRunning }) => isRunning)
+    .map((contender) => ({ contender, usage: contender.usage() }));
+  return () =>
+    sum(before.map(({ contender, usage }) => (contender.isRunning ? cpuMsBetween(usage, contender.usage()) : 0)));
+}
+
+function measureRequests(bench: Bench, contender: Contender, seconds: number): Promise<PhaseCost> {
+  const { client } = contender;
+  return named(
+    "requests",
+    contender.measure((port) => bench.requests.run(port, seconds, client)),
+  );
+}
+
+function measureEvents(contender: Contender): Promise<PhaseCost> {
+  const { streams, headers } = contender.client;
+  return named(
+    "events",
+    contender.measure((port) => runStreams(port, streams, headers)),
+  );
+}
+
+/** Says of a failure in which phase it came. */
+async function named<T>(phase: string, step: Promise<T>): Promise<T> {
+  try {
+    return await step;
+  } catch (error) {
+    throw new Error(`${phase}: ${(error as Error).message}`);
+  }
 }
 
 function resultOf({ peer, version, failure, rounds, residentBytes }: Entry): PeerResult {
@@ -133,5 +184,7 @@ function resultOf({ peer, version, failure, rounds, residentBytes }: Entry): Pee
           eventsPerSecond: medianOf(({ events }) => events.unitsPerSecond),
           residentBytes,
         };
-  return { name: peer.name, settings: peer.settings, version, medians, rounds, failure };
+  const { connections, streams } = WORKLOAD;
+  const { name, settings, client = { connections, streams }, isLlmRouter = false } = peer;
+  return { name, settings, client, isLlmRouter, version, medians, rounds, failure };
 }

@@ -61,6 +61,7 @@ function bootstrap({ port, adminPort, originPorts }: Site): object {
           type: "STATIC",
           connect_timeout: "1s",
           lb_policy: "LEAST_REQUEST",
+          circuit_breakers: { thresholds: [UNBOUNDED] },
           load_assignment: {
             cluster_name: "origins",
             endpoints: [{ lb_endpoints: originPorts.map((origin) => ({ endpoint: { address: address(origin) } })) }],
@@ -70,6 +71,9 @@ function bootstrap({ port, adminPort, originPorts }: Site): object {
     },
   };
 }
+
+/** Its defaults refuse what goes beyond 1024 at a time. */
+const UNBOUNDED = { max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 };
 
 function address(port: number): object {
   return { socket_address: { address: "127.0.0.1", port_value: port } };

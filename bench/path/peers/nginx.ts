@@ -28,7 +28,7 @@ user ${userInfo().username};
 worker_processes 1;
 pid ${directory}/nginx.pid;
 error_log stderr warn;
-events { worker_connections 4096; }
+events { worker_connections 32768; }
 http {
   access_log off;
   client_body_temp_path ${directory}/body;
