@@ -5,6 +5,7 @@ import { Contender, type PhaseCost } from "./contender.ts";
 import { type RequestLoad, runStreams } from "./load.ts";
 import type { Origins } from "./origins.ts";
 import type { ClientSettings, Peer } from "./peer.ts";
+import { type Lane, sideBySide } from "./side-by-side.ts";
 import { WORKLOAD, type Workload } from "./workload.ts";
 
 /** Both phases of one round. */
@@ -64,67 +65,46 @@ export interface Bench {
 /** Enough for just-in-time compilers and connection pools to settle. */
 const WARM_UP_SECONDS = 3;
 
-/** A peer on its way through the run. */
-interface Entry {
-  readonly peer: Peer;
-  version: string | undefined;
-  contender: Contender | undefined;
-  failure: string | undefined;
-  residentBytes: number;
-  readonly rounds: Round[];
+/** What one round saw of a peer. */
+interface Sample {
+  readonly round: Round;
+  readonly residentBytes: number;
 }
 
 /** Runs all peers side by side: every round measures each of them, and each round begins with another one. */
 export async function runPath(bench: Bench, peers: readonly Peer[], rounds: number): Promise<PathResult> {
-  const entries: Entry[] = peers.map((peer) => ({
-    peer,
-    version: undefined,
-    contender: undefined,
-    failure: undefined,
-    residentBytes: 0,
-    rounds: [],
-  }));
-  try {
-    for (const entry of entries) await attempt(bench, entry, () => bringUp(bench, entry));
-    for (let round = 0; round < rounds; round++) {
-      bench.progress(`round ${round + 1} of ${rounds}`);
-      for (let i = 0; i < entries.length; i++) {
-        const entry = entries[(round + i) % entries.length] as Entry;
-        await attempt(bench, entry, () => measureRound(bench, entry, entries));
+  const versions = new Map<string, string>();
+  const running = new Set<Contender>();
+  const lanes = await sideBySide<Contender, Sample>(bench, peers, {
+    rounds,
+    async enter(peer, version) {
+      versions.set(peer.name, version);
+      bench.progress(`starting ${peer.name}`);
+      const contender = await Contender.start(peer, bench.origins.ports, bench.scratch);
+      running.add(contender);
+      try {
+        await measureRequests(bench, contender, WARM_UP_SECONDS);
+        await measureEvents(contender);
+        return contender;
+      } catch (error) {
+        await stop(contender, running);
+        throw error;
       }
-    }
-  } finally {
-    await Promise.all(entries.map(({ contender }) => contender?.stop()));
-  }
-  return { host: host(), workload: WORKLOAD, rounds, peers: entries.map(resultOf) };
+    },
+    sample: (contender) => measureRound(bench, contender, running),
+    leave: (contender) => stop(contender, running),
+  });
+  const results = lanes.map((lane, i) => resultOf(peers[i] as Peer, versions.get(lane.name), lane));
+  return { host: host(), workload: WORKLOAD, rounds, peers: results };
 }
 
-/** Does one step of a peer that has not failed yet; a failure is its result, not the end of the run. */
-async function attempt(bench: Bench, entry: Entry, step: () => Promise<void>): Promise<void> {
-  if (entry.failure !== undefined) return;
-  try {
-    await step();
-  } catch (error) {
-    entry.failure = (error as Error).message;
-    bench.progress(`${entry.peer.name} failed: ${entry.failure}`);
-    // It is out: its work would only disturb the others.
-    await entry.contender?.stop();
-    entry.contender = undefined;
-  }
+function stop(contender: Contender, running: Set<Contender>): Promise<void> {
+  running.delete(contender);
+  return contender.stop();
 }
 
-async function bringUp(bench: Bench, entry: Entry): Promise<void> {
-  bench.progress(`starting ${entry.peer.name}`);
-  entry.version = await entry.peer.install();
-  entry.contender = await Contender.start(entry.peer, bench.origins.ports, bench.scratch);
-  await measureRequests(bench, entry.contender, WARM_UP_SECONDS);
-  await measureEvents(entry.contender);
-}
-
-async function measureRound(bench: Bench, entry: Entry, entries: readonly Entry[]): Promise<void> {
-  const contender = entry.contender as Contender;
-  const others = entries.flatMap(({ contender: other }) => (other === undefined || other === contender ? [] : [other]));
-  const othersCpuMs = stopwatchOf(others);
+async function measureRound(bench: Bench, contender: Contender, running: ReadonlySet<Contender>): Promise<Sample> {
+  const othersCpuMs = stopwatchOf([...running].filter((other) => other !== contender));
   const servedBefore = sum(await bench.origins.served());
   const startMs = performance.now();
   const requests = await measureRequests(bench, contender, WORKLOAD.requestSeconds);
@@ -134,8 +114,7 @@ async function measureRound(bench: Bench, entry: Entry, entries: readonly Entry[
   const served = sum(await bench.origins.served()) - servedBefore;
   const answered = requests.units + contender.client.streams;
   if (served < answered) throw new Error(`${answered} answers came, but the origins gave only ${served}`);
-  entry.rounds.push({ requests, events, othersShare });
-  entry.residentBytes = contender.residentBytes();
+  return { round: { requests, events, othersShare }, residentBytes: contender.residentBytes() };
 }
 
 /** @returns what tells the CPU time that they have used since; of one that has ended meanwhile nothing is known. */
@@ -172,7 +151,8 @@ async function named<T>(phase: string, step: Promise<T>): Promise<T> {
   }
 }
 
-function resultOf({ peer, version, failure, rounds, residentBytes }: Entry): PeerResult {
+function resultOf(peer: Peer, version: string | undefined, { samples, failure }: Lane<Sample>): PeerResult {
+  const rounds = samples.map(({ round }) => round);
   const medianOf = (value: (round: Round) => number): number => median(rounds.map(value));
   const medians =
     failure !== undefined
@@ -182,7 +162,7 @@ function resultOf({ peer, version, failure, rounds, residentBytes }: Entry): Pee
           cpuUsPerEvent: medianOf(({ events }) => events.cpuUsPerUnit),
           requestsPerSecond: medianOf(({ requests }) => requests.unitsPerSecond),
           eventsPerSecond: medianOf(({ events }) => events.unitsPerSecond),
-          residentBytes,
+          residentBytes: samples.at(-1)?.residentBytes ?? 0,
         };
   const { connections, streams } = WORKLOAD;
   const { name, settings, client = { connections, streams }, isLlmRouter = false } = peer;

@@ -9,7 +9,7 @@ export { reloadAnswer } from "./admin/reload-answer.ts";
 export { registerReloadMetrics } from "./admin/reload-metrics.ts";
 export { createStreamMeter } from "./answer/stream-meter.ts";
 export { ERRORS } from "./client/errors.ts";
-export { listenOn } from "./listener.ts";
+export { closeNow, listenOn } from "./listener.ts";
 export { readRequest } from "./request/read-request.ts";
 export { senderReaders } from "./request/sender.ts";
 export { type RunningServer, startServer } from "./server.ts";

@@ -194,3 +194,11 @@ export function listenOn(server: Server, { host, port }: ListenAddress): Promise
     });
   });
 }
+
+/** Cuts what is open: for a listener whose answers are all short. */
+export async function closeNow(server: Server | undefined): Promise<void> {
+  if (server === undefined) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
+}

@@ -9,7 +9,7 @@ import { LocalAnswers, OTHER_ROUTE } from "./client/local-answers.ts";
 import { Exchange } from "./exchange.ts";
 import { PoolBudgets } from "./failover/pool-budgets.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import { Listener, listenOn } from "./listener.ts";
+import { closeNow, Listener, listenOn } from "./listener.ts";
 import { BufferBudget } from "./request/buffer-budget.ts";
 import { senderReaders } from "./request/sender.ts";
 import { findRoute, PASSTHROUGH, type Route } from "./routes.ts";
@@ -201,12 +201,4 @@ function originForm(target: string): string {
   if (target.startsWith("/")) return target;
   const rest = target.replace(/^https?:\/\/[^/?#]*/i, "");
   return rest.startsWith("/") || rest === target ? rest : `/${rest}`;
-}
-
-/** Cuts what is open: for a listener whose answers are all short. */
-async function closeNow(server: Server | undefined): Promise<void> {
-  if (server === undefined) return;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections();
-  await closed;
 }

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Config } from "../config/index.ts";
-import { createAdminServer, listenOn } from "../gateway/index.ts";
+import { closeNow, createAdminServer, listenOn } from "../gateway/index.ts";
 import {
   type Clock,
   type ConfigSource,
@@ -138,11 +138,3 @@ class Primary {
 
 /** Beyond the drain limit, by which workers end by themselves. */
 const GRACE_MS = 5_000;
-
-/** Cuts what is open: for a listener whose answers are all short. */
-async function closeNow(server: Server | undefined): Promise<void> {
-  if (server === undefined) return;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections();
-  await closed;
-}

@@ -4,9 +4,9 @@ import { figure, textTable } from "../../support/table.ts";
 import type { Contender } from "../contender.ts";
 import { Origins } from "../origins.ts";
 import type { Peer } from "../peer.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import { WORKLOAD } from "../workload.ts";
 import { type Measure, OURS, verdictOf } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 import { startWarm } from "./warm.ts";
 
 const FEW = 8;

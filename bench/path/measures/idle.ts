@@ -6,8 +6,8 @@ import { figure, textTable } from "../../support/table.ts";
 import { Contender } from "../contender.ts";
 import { Origins } from "../origins.ts";
 import type { Peer } from "../peer.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import { type Measure, OURS, verdictOf } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 
 const MOST_KB = 25;
 

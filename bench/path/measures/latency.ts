@@ -6,8 +6,8 @@ import type { Contender } from "../contender.ts";
 import { type Latencies, PacedLoad } from "../paced-load.ts";
 import { evenkeel } from "../peers/evenkeel.ts";
 import type { Bench } from "../run.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import { type Measure, OURS, verdictOf } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 import { startWarm } from "./warm.ts";
 
 const MOST_P50_MS = 0.3;

@@ -3,9 +3,9 @@ import { Contender } from "../contender.ts";
 import type { Peer } from "../peer.ts";
 import { PEERS } from "../peers/index.ts";
 import type { Bench } from "../run.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import type { Verdict } from "../verdict.ts";
 import { type Measure, OURS } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 
 /** What it is not to be above: the routers for inference in Rust. Other proxies know nothing of what they carry. */
 const ROUTERS = PEERS.filter(({ isLlmRouter }) => isLlmRouter).map(({ name }) => name);

@@ -7,9 +7,9 @@ import { median } from "../../support/statistics.ts";
 import { figure, textTable } from "../../support/table.ts";
 import type { Peer } from "../peer.ts";
 import type { Bench } from "../run.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import { PATH, requestBody } from "../workload.ts";
 import { type Measure, OURS, verdictOf } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 
 const MOST_SECONDS = 0.5;
 const TIMEOUT_MS = 60_000;

@@ -7,9 +7,9 @@ import { type Delivered, runStreams } from "../load.ts";
 import { PacedLoad } from "../paced-load.ts";
 import type { Peer } from "../peer.ts";
 import { evenkeel } from "../peers/evenkeel.ts";
+import { failureLines, type Lane, sideBySide } from "../side-by-side.ts";
 import { WORKLOAD } from "../workload.ts";
 import type { Measure } from "./measure.ts";
-import { failureLines, type Lane, sideBySide } from "./side-by-side.ts";
 
 /** What throughput is to grow by from one worker to two, where cores are free. */
 const LEAST = 1.8;

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { PromptPart } from "../prompt-part.ts";
-import { addContent, addPrinted, turn, UNKNOWN } from "./content.ts";
+import { addContent, addEach, addPrinted, turn } from "./content.ts";
 
 /** Prompt of `/v1/chat/completions`: templates put the tools first, then the messages in order. */
 export function chatPrompt(body: JsonObject): PromptPart[] {
@@ -8,16 +8,11 @@ export function chatPrompt(body: JsonObject): PromptPart[] {
   addPrinted(parts, body.tools);
   addPrinted(parts, body.functions);
   addPrinted(parts, body.documents);
-  if (Array.isArray(body.messages)) for (const message of body.messages) addMessage(parts, message);
-  else parts.push(UNKNOWN);
+  addEach(parts, body.messages, addMessage);
   return parts;
 }
 
-function addMessage(parts: PromptPart[], message: unknown): void {
-  if (!isJsonObject(message)) {
-    parts.push(UNKNOWN);
-    return;
-  }
+function addMessage(parts: PromptPart[], message: JsonObject): void {
   parts.push(turn(message.role));
   // The field's new and old names (vLLM); a client that echoes an answer sends one of them.
   addContent(parts, message.reasoning ?? message.reasoning_content);

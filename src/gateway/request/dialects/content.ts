@@ -78,6 +78,22 @@ export function addContent(parts: PromptPart[], content: unknown, depth = 0): vo
   else parts.push(UNKNOWN);
 }
 
+/** Adds each item of a list by `add`; what is no list of objects is of a shape that is not known here. */
+export function addEach(
+  parts: PromptPart[],
+  items: unknown,
+  add: (parts: PromptPart[], item: JsonObject) => void,
+): void {
+  if (!Array.isArray(items)) {
+    parts.push(UNKNOWN);
+    return;
+  }
+  for (const item of items) {
+    if (isJsonObject(item)) add(parts, item);
+    else parts.push(UNKNOWN);
+  }
+}
+
 /** What `addContent` adds. */
 export function contentParts(content: unknown): PromptPart[] {
   const parts: PromptPart[] = [];

@@ -1,6 +1,6 @@
-import { isJsonObject, type JsonObject } from "../json-object.ts";
+import type { JsonObject } from "../json-object.ts";
 import type { PromptPart } from "../prompt-part.ts";
-import { addContent, addPrinted, turn, UNKNOWN } from "./content.ts";
+import { addContent, addEach, addPrinted, turn } from "./content.ts";
 
 /** Prompt of `/v1/responses`: tools, instructions, then the input items. */
 export function responsesPrompt(body: JsonObject): PromptPart[] {
@@ -13,15 +13,10 @@ export function responsesPrompt(body: JsonObject): PromptPart[] {
 
 function addInput(parts: PromptPart[], input: unknown): void {
   if (typeof input === "string") parts.push(turn("user"), { kind: "text", text: input });
-  else if (Array.isArray(input)) for (const item of input) addItem(parts, item);
-  else parts.push(UNKNOWN);
+  else addEach(parts, input, addItem);
 }
 
-function addItem(parts: PromptPart[], item: unknown): void {
-  if (!isJsonObject(item)) {
-    parts.push(UNKNOWN);
-    return;
-  }
+function addItem(parts: PromptPart[], item: JsonObject): void {
   // A message may leave its type out; its role tells.
   const isMessage = typeof item.role === "string";
   parts.push(turn(isMessage ? item.role : item.type));

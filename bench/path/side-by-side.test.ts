@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Peer } from "../peer.ts";
+import type { Peer } from "./peer.ts";
 import { failureLines, sideBySide } from "./side-by-side.ts";
 
 const peer = (name: string): Peer => ({

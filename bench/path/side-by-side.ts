@@ -1,14 +1,14 @@
-import type { Peer } from "../peer.ts";
-import type { Bench } from "../run.ts";
+import type { Peer } from "./peer.ts";
+import type { Bench } from "./run.ts";
 
 /** How peers are measured side by side; an entrant is a peer in whatever state its samples are taken from. */
 export interface Course<Entrant, Sample> {
   readonly rounds: number;
-  /** Once per peer, before the first round. */
-  enter(peer: Peer): Promise<Entrant>;
+  /** Once per peer, before the first round. @param version The peer's, installed by then. */
+  enter(peer: Peer, version: string): Promise<Entrant>;
   /** Once per peer and round. */
   sample(entrant: Entrant, round: number): Promise<Sample>;
-  /** Once per peer that entered, at the end. */
+  /** Once per peer that entered: at the end, or when it fails. */
   leave(entrant: Entrant): Promise<void>;
 }
 
@@ -36,6 +36,11 @@ export async function sideBySide<Entrant, Sample>(
 ): Promise<Lane<Sample>[]> {
   type Open = OpenLane<Entrant, Sample>;
   const lanes = peers.map((peer): Open => ({ peer, samples: [], entrant: undefined, failure: undefined }));
+  const leave = async (lane: Open): Promise<void> => {
+    const { entrant } = lane;
+    lane.entrant = undefined;
+    if (entrant !== undefined) await course.leave(entrant);
+  };
   const attempt = async (lane: Open, step: () => Promise<void>): Promise<void> => {
     if (lane.failure !== undefined) return;
     try {
@@ -43,13 +48,14 @@ export async function sideBySide<Entrant, Sample>(
     } catch (error) {
       lane.failure = (error as Error).message;
       progress(`${lane.peer.name} failed: ${lane.failure}`);
+      // Its work would only disturb the others.
+      await leave(lane);
     }
   };
   try {
     for (const lane of lanes) {
       await attempt(lane, async () => {
-        await lane.peer.install();
-        lane.entrant = await course.enter(lane.peer);
+        lane.entrant = await course.enter(lane.peer, await lane.peer.install());
       });
     }
     for (let round = 0; round < course.rounds; round++) {
@@ -62,7 +68,7 @@ export async function sideBySide<Entrant, Sample>(
       }
     }
   } finally {
-    await Promise.all(lanes.map(({ entrant }) => entrant && course.leave(entrant)));
+    await Promise.all(lanes.map(leave));
   }
   return lanes.map(({ peer: { name }, samples, failure }) => ({ name, samples, failure }));
 }
