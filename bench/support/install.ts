@@ -100,7 +100,7 @@ async function onPath(program: string): Promise<string | undefined> {
 
 /** How evenkeel itself is run, as built. @throws when it is not. */
 export function evenkeelCommand(...args: readonly string[]): Command {
-  const program = join(ROOT, "dist", "cli", "main.js");
+  const program = join(ROOT, "dist", "bin", "main.js");
   if (!existsSync(program)) throw new Error("evenkeel is not built: run `npm run build` first");
   return { file: process.execPath, args: [program, ...args] };
 }

@@ -1,20 +1,19 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { PROGRAM } from "../../test/support/program.ts";
 import { createEngineServer } from "../engine/index.ts";
 
-/** The build, as users run it; `npm test` makes it first. A loader in the process would have a say in how it ends. */
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const closers: (() => unknown)[] = [];
 
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
+/** The build: a loader in the process would have a say in how it ends. */
 function start(args: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ["ignore", "pipe", "pipe"] });
   closers.push(() => child.kill("SIGKILL"));
   return child;
 }

@@ -3,17 +3,15 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import { PROGRAM } from "../../test/support/program.ts";
 import { until } from "../../test/support/until.ts";
 
-/** The build, as users run it; `npm test` makes it first. */
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 const SETTINGS = "listen: 127.0.0.1:0\nadmin: off\nlog: { format: json }\n";
 
 /** A balancer in a process of its own, and the lines of its log. */
 function start(...args: readonly string[]): { child: ChildProcess; lines: () => readonly Record<string, unknown>[] } {
-  const child = spawn(process.execPath, [MAIN, "serve", ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [PROGRAM, "serve", ...args], { stdio: ["ignore", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   let output = "";
   child.stdout?.on("data", (chunk) => {

@@ -3,13 +3,10 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { parseSamples, type Sample, sumOf } from "./metric-samples.ts";
+import { PROGRAM } from "./program.ts";
 import { until } from "./until.ts";
-
-/** The build, as users run it; `npm test` makes it first. */
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 /** A line of the log. */
 type LogLine = Readonly<Record<string, unknown>>;
@@ -53,7 +50,7 @@ export function runWorkerBalancer(settings: object): WorkerBalancer {
   const configFile = join(folder, "evenkeel.yaml");
   writeFileSync(configFile, JSON.stringify(fileOf(settings)));
   // A group of its own, as a shell makes one: a signal of the terminal goes to all of it.
-  const primary = spawn(process.execPath, [MAIN, "serve", "--config", configFile], {
+  const primary = spawn(process.execPath, [PROGRAM, "serve", "--config", configFile], {
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

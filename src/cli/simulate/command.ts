@@ -9,11 +9,11 @@ import {
   reportJson,
   summarize,
 } from "../../sim/index.ts";
+import { readPageAssets } from "../page-assets.ts";
 import { EXIT } from "../report.ts";
 import type { Terminal } from "../terminal.ts";
 import { failureOf } from "./failure.ts";
 import { addSimulateOptions, type SimulateOptions, settingsOf } from "./options.ts";
-import { readPageAssets } from "./page-assets.ts";
 import { POLICY_GROUPS } from "./policies.ts";
 import { ProgressBar } from "./progress-bar.ts";
 import { createRunPool } from "./run-pool.ts";

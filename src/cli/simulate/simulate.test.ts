@@ -2,11 +2,11 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { commandLine } from "../../../test/support/command-line.ts";
+import { PROGRAM } from "../../../test/support/program.ts";
 import type { ReportJson } from "../../sim/index.ts";
 import { run } from "../program.ts";
 
@@ -171,12 +171,10 @@ describe("evenkeel simulate", () => {
     expect(code).toBe(1);
   });
 
-  /** The build, as users run it; `npm test` makes it first. */
   it("gives the same in several processes as in one", async () => {
-    const main = fileURLToPath(new URL("../../../dist/cli/main.js", import.meta.url));
     const args = ["--trace", SMALL, "--policies", "random,least_delay,lmetric", "--seed", "1,2"];
     const inProcesses = ["simulate", "--jobs", "2", "--json", "-", ...args];
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...inProcesses]);
+    const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM, ...inProcesses]);
     const figures = ({ policies }: ReportJson) => policies.map((policy) => ({ ...policy, wallMs: 0 }));
     expect(figures(JSON.parse(stdout))).toEqual(figures(await report(...args)));
   });
