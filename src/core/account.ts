@@ -1,4 +1,5 @@
 import type { Cost } from "./cost.ts";
+import { type EngineCoefficients, prefillMs } from "./engine-coefficients.ts";
 import type { Fading } from "./fading.ts";
 import type { AccountShare } from "./shared-work.ts";
 
@@ -36,10 +37,8 @@ export interface Account {
   readonly prefillSinceMs: number;
   /** Cost of the request of this balancer that has waited longest for its first token; undefined: none of it waits. */
   readonly oldestWaiting: Cost | undefined;
-  /** Prefill tokens sent lately, decaying with `RECENT_PREFILL_MS`. */
-  recentPrefillTokens(nowMs: number): number;
-  /** Attention pairs of that prefill. */
-  recentPrefillPairs(nowMs: number): number;
+  /** Time that the prefill sent lately takes on `engine`, decaying with `RECENT_PREFILL_MS`. */
+  recentPrefillMs(engine: EngineCoefficients, nowMs: number): number;
   /** The part of it that is this balancer's. */
   own(nowMs: number): AccountShare;
 }
@@ -108,12 +107,8 @@ export class MutableAccount implements Account {
     return this.#waiting[0]?.cost;
   }
 
-  recentPrefillTokens(nowMs: number): number {
-    return this.#recent.tokens(nowMs);
-  }
-
-  recentPrefillPairs(nowMs: number): number {
-    return this.#recent.pairs(nowMs);
+  recentPrefillMs(engine: EngineCoefficients, nowMs: number): number {
+    return this.#recent.onEngineMs(engine, nowMs);
   }
 
   addWaiting(lease: WaitingLease): void {
@@ -247,6 +242,11 @@ class RecentPrefill {
 
   pairs(nowMs: number): number {
     return this.#pairs * this.#leftAt(nowMs);
+  }
+
+  /** Asked for every endpoint by every decision: one look at what is left of both. */
+  onEngineMs(engine: EngineCoefficients, nowMs: number): number {
+    return prefillMs(engine, this.#tokens, this.#pairs) * this.#leftAt(nowMs);
   }
 
   add(tokens: number, pairs: number, nowMs: number): void {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Account, RECENT_PREFILL_MS } from "./account.ts";
 import { type Cost, costOf } from "./cost.ts";
+import { PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
 import { type Lease, Ledger } from "./ledger.ts";
 import { fixedOutput, MIN_REMAINING_TOKENS } from "./output-expectation.ts";
 import { requestProfile } from "./request.ts";
@@ -185,11 +186,12 @@ describe("an account", () => {
     const ledger = new Ledger();
     const account = ledger.account("a");
     open(ledger, 1000).close(1000);
-    expect(account.recentPrefillTokens(1000)).toBe(1000);
-    expect(account.recentPrefillTokens(1000 + RECENT_PREFILL_MS)).toBeCloseTo(1000 / Math.E, 9);
-    expect(account.recentPrefillPairs(1000 + RECENT_PREFILL_MS)).toBeCloseTo(500_000 / Math.E, 6);
+    const recentMs = (nowMs: number): number => account.recentPrefillMs(PRIOR_COEFFICIENTS, nowMs);
+    const wholeMs = prefillMs(PRIOR_COEFFICIENTS, 1000, 500_000);
+    expect(recentMs(1000)).toBe(wholeMs);
+    expect(recentMs(1000 + RECENT_PREFILL_MS)).toBeCloseTo(wholeMs / Math.E, 9);
     open(ledger, 1000 + RECENT_PREFILL_MS);
-    expect(account.recentPrefillTokens(1000 + RECENT_PREFILL_MS)).toBeCloseTo(1000 + 1000 / Math.E, 9);
+    expect(recentMs(1000 + RECENT_PREFILL_MS)).toBeCloseTo(wholeMs + wholeMs / Math.E, 9);
   });
 
   it("equals the sum of its open leases at every step, whatever happens to them", () => {

@@ -65,7 +65,6 @@ const IDLE: Account = {
   outputTokens: 0,
   prefillSinceMs: 0,
   oldestWaiting: undefined,
-  recentPrefillTokens: () => 0,
-  recentPrefillPairs: () => 0,
+  recentPrefillMs: () => 0,
   own: () => ({ ...IDLE, recentPrefillTokens: 0, recentPrefillPairs: 0, prefillMovedAgoMs: undefined }),
 };

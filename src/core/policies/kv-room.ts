@@ -11,12 +11,12 @@ import type { Candidate } from "../policy.ts";
  * @param outputTokens Expected of the newcomer.
  */
 export function missingKvTokens(candidate: Candidate, promptTokens: number, outputTokens: number): number {
-  const { account, kvCapacityTokens, kvTokens } = candidate;
+  const { account, kvCapacityTokens } = candidate;
   if (kvCapacityTokens === undefined) return 0;
   const meanRemainingTokens = (account.outputTokens + outputTokens) / (account.requests + 1);
   const growth = Math.min(GROWTH_RESERVE * meanRemainingTokens, MAX_RESERVE * kvCapacityTokens);
   const reserve = Math.max(MIN_RESERVE * kvCapacityTokens, growth);
-  return kvTokens + promptTokens + reserve - kvCapacityTokens;
+  return candidate.kvTokens + promptTokens + reserve - kvCapacityTokens;
 }
 
 /** Of a large cache some blocks are always in between: freed but not seen to be, or filled by a step in progress. */

@@ -27,8 +27,14 @@ export class Placing {
 
   begin(request: RequestProfile, candidates: Candidates, context: PolicyContext): void {
     let mostCachedTokens = 0;
+    let kvUsed = 0;
+    let computeUsed = 0;
+    // One pass: in a large fleet the way through the memory of all candidates is most of what a decision costs.
     for (let i = 0; i < candidates.length; i++) {
-      const cachedTokens = (candidates[i] as Candidate).cachedTokens(request);
+      const candidate = candidates[i] as Candidate;
+      kvUsed += kvUse(candidate);
+      computeUsed += computeUse(candidate);
+      const cachedTokens = candidate.cachedTokens(request);
       this.prefillTokens[i] = uncachedTokens(request, cachedTokens);
       mostCachedTokens = Math.max(mostCachedTokens, cachedTokens);
     }
@@ -37,7 +43,7 @@ export class Placing {
     this.decodeTokens = best.decodeTokens;
     this.leastPrefillTokens = best.prefillTokens;
     this.leastPrefillPairs = best.prefillPairs;
-    this.sparing = sparingOf(candidates);
+    this.sparing = sparingOf(kvUsed / candidates.length, computeUsed / candidates.length);
     this.nowMs = context.nowMs;
     this.arrivedAtMs = context.arrivedAtMs;
     this.urgency = context.urgency;
@@ -50,15 +56,20 @@ export class Placing {
  * prompts apart, which pays while memory and compute are at hand; once the fleet's KV caches or its
  * decode batches fill up, keeping them even is worth more.
  */
-function sparingOf(candidates: Candidates): number {
-  let kvUsed = 0;
-  let computeUsed = 0;
-  for (const { account, speed, kvCapacityTokens, kvTokens } of candidates) {
-    if (kvCapacityTokens !== undefined) kvUsed += Math.min(1, kvTokens / kvCapacityTokens);
-    const { computeMs, weightsMs } = speed.coefficients;
-    computeUsed += (computeMs * account.runningRequests) / weightsMs;
-  }
-  return fade(kvUsed / candidates.length, 0.6, 0.9) * fade(computeUsed / candidates.length, 0.6, 1);
+function sparingOf(meanKvUse: number, meanComputeUse: number): number {
+  return fade(meanKvUse, 0.6, 0.9) * fade(meanComputeUse, 0.6, 1);
+}
+
+/** Share of its KV cache that requests in flight take; unknown KV size: 0. */
+function kvUse(candidate: Candidate): number {
+  const { kvCapacityTokens } = candidate;
+  return kvCapacityTokens === undefined ? 0 : Math.min(1, candidate.kvTokens / kvCapacityTokens);
+}
+
+/** Its running requests against those whose compute takes as long as reading the weights. */
+function computeUse({ account, speed }: Candidate): number {
+  const { computeMs, weightsMs } = speed.coefficients;
+  return (computeMs * account.runningRequests) / weightsMs;
 }
 
 /** 1 up to `start`, 0 from `end` on, a straight line between. */

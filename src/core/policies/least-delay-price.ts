@@ -71,8 +71,17 @@ const STALL_MS = 1_000;
 /** A prefill that is overdue is believed to be nearly done, never done. */
 const MAX_PREFILL_PROGRESS = 0.9;
 
-/** Writes the price of the request at candidate `i` into `prices`, from `i * PRICE_LENGTH` on. Returns its sum. */
-export function writePrice(prices: number[], placing: Placing, candidate: Candidate, i: number): number {
+/**
+ * Writes the price of the request at candidate `i` into `prices`, from `i * PRICE_LENGTH` on, and its sum into `totals`:
+ * returned, each would be an object on the heap.
+ */
+export function writePrice(
+  prices: number[],
+  totals: number[],
+  placing: Placing,
+  candidate: Candidate,
+  i: number,
+): void {
   const { account, held } = candidate;
   const { promptTokens, decodeTokens, sparing, nowMs, urgency } = placing;
   const prefillTokens = placing.prefillTokens[i] as number;
@@ -106,7 +115,7 @@ export function writePrice(prices: number[], placing: Placing, candidate: Candid
   prices[at + 5] = queueBehind;
   prices[at + 6] = recompute;
   prices[at + 7] = eviction;
-  return firstToken + memory + decode + stall + slowdown + queueBehind + recompute + eviction;
+  totals[i] = firstToken + memory + decode + stall + slowdown + queueBehind + recompute + eviction;
 }
 
 /** Its place among those held for the candidate: where it is held, as it was put there, so that it is not ahead of itself. */
@@ -191,8 +200,7 @@ function stepGrowthMs(account: Account, engine: EngineCoefficients, placing: Pla
 
 /** Share of the endpoint's time that prefill took lately, 0 to `MAX_PREFILL_SHARE`. */
 function recentPrefillShare(account: Account, engine: EngineCoefficients, nowMs: number): number {
-  const recentMs = prefillMs(engine, account.recentPrefillTokens(nowMs), account.recentPrefillPairs(nowMs));
-  return Math.min(MAX_PREFILL_SHARE, recentMs / RECENT_PREFILL_MS);
+  return Math.min(MAX_PREFILL_SHARE, account.recentPrefillMs(engine, nowMs) / RECENT_PREFILL_MS);
 }
 
 /** Prefill that will be done again for what this request pushes out of the cache, by how often it is still to be used. */

@@ -39,7 +39,9 @@ function createLeastDelay({ lateBinding: isLate, tpotTargetMs = MAX_PREFILL_MS }
   const placing = new Placing();
   /** Of the request that is being placed, written over with each: see `writePrice`. */
   const prices: number[] = [];
-  const priceAt = (candidate: Candidate, i: number): number => writePrice(prices, placing, candidate, i);
+  /** By candidate: the sum of each. */
+  const totals: number[] = [];
+  const totalAt = (_candidate: Candidate, i: number): number => totals[i] as number;
   return {
     ...(isLate ? { lateBinding: leastDelayBinding(tpotTargetMs) } : {}),
     choose(request, candidates, context) {
@@ -47,7 +49,10 @@ function createLeastDelay({ lateBinding: isLate, tpotTargetMs = MAX_PREFILL_MS }
       const length = candidates.length * PRICE_LENGTH;
       // Room first: to write past the end of a list costs more than to write into it.
       while (prices.length < length) prices.push(Number.NaN);
-      const chosen = leastBy(candidates, priceAt, context.random);
+      for (let i = 0; i < candidates.length; i++) {
+        writePrice(prices, totals, placing, candidates[i] as Candidate, i);
+      }
+      const chosen = leastBy(candidates, totalAt, context.random);
       return new LeastDelayChoice(chosen, candidates, prices.slice(0, length));
     },
   };

@@ -7,6 +7,7 @@ import {
   Balancer,
   endpoint,
   type Lease,
+  PRIOR_COEFFICIENTS,
   type Random,
   requestProfile,
   seededRandom,
@@ -66,9 +67,11 @@ class Gateway {
   }
 
   all(nowMs: number): readonly Sums[] {
-    return this.balancer.members.map(({ account }) => sumsOf(account, account.recentPrefillTokens(nowMs)));
+    return this.balancer.members.map(({ account }) => sumsOf(account, account.recentPrefillMs(ONE_MS_A_TOKEN, nowMs)));
   }
 }
+
+const ONE_MS_A_TOKEN = { ...PRIOR_COEFFICIENTS, computeMs: 1, tokenMs: 0, pairMs: 0 };
 
 type Sums = Readonly<Record<"requests" | "waiting" | "prefill" | "running" | "context" | "output" | "recent", number>>;
 
