@@ -30,7 +30,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   /** Undefined: no answer yet. */
   #relay: AnswerRelay | undefined;
-  /** What keeps the answer from the client until it is opened; there is one whenever there is an answer. */
+  /** What keeps the answer from the client; there is one whenever there is an answer that is not open. */
   #reserve: Reserve | undefined;
   #asksForUsage: boolean;
   #isOnReusedConnection = false;
@@ -134,15 +134,15 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#isSettled) return;
-    const [relay, reserve] = [this.#relay as AnswerRelay, this.#reserve as Reserve];
-    if (!relay.isOpen && reserve.isAboutOption) {
+    const relay = this.#relay as AnswerRelay;
+    if (this.#reserve?.isAboutOption) {
       this.#place.upstream.refusesUsageOption = true;
       this.#asksForUsage = false;
       this.#send("any");
       return;
     }
     relay.end(this.#place.clock.nowMs());
-    const step = relay.isOpen ? "open" : reserve.end();
+    const step = this.#reserve?.end() ?? "open";
     if (step === "fallback") this.#failWith(relay, relay);
     else if (step === "drop") this.#fail("lost", "the stream ended before it had begun");
     else this.#end(relay);
@@ -266,6 +266,7 @@ export class Attempt extends Watched implements Dispatcher.DispatchHandler {
   #open(relay: AnswerRelay): void {
     if (relay.isOpen) return;
     this.#liftGuard();
+    this.#reserve = undefined;
     this.#host.opens(this);
     relay.open();
   }

@@ -18,7 +18,7 @@ export class ClientConnections {
   /** A connection was made. False: it cannot even be told that there are too many, and was closed. */
   opened(socket: Socket): boolean {
     this.#open.add(socket);
-    socket.once("close", () => this.#open.delete(socket));
+    socket.on("close", () => this.#open.delete(socket));
     if (this.#open.size <= this.limit + MAX_CROWDED) return true;
     socket.destroy();
     return false;
@@ -29,7 +29,7 @@ export class ClientConnections {
     if (socket.destroyed) return;
     if (this.#admitted.size < this.limit) {
       this.#admitted.set(socket, socket.bytesRead);
-      socket.once("close", () => this.#admitted.delete(socket));
+      socket.on("close", () => this.#admitted.delete(socket));
     } else {
       this.#crowded.add(socket);
       const timer = setTimeout(() => socket.destroy(), CROWDED_MS).unref();

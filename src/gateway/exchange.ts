@@ -10,7 +10,7 @@ import { type ClientWatcher, watchClient } from "./client/client-watch.ts";
 import { errorBody, errorEvent } from "./client/error-answer.ts";
 import type { ErrorCode, ErrorDetails } from "./client/errors.ts";
 import { Heartbeat } from "./client/heartbeat.ts";
-import { Delivery, type PreparedRequest } from "./failover/delivery.ts";
+import { Delivery, type DeliveryHost, type PreparedRequest } from "./failover/delivery.ts";
 import type { DeliveryEnd } from "./failover/delivery-end.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { earlyHead, type HeaderList, ownHeaders, requestIdHeaders, requestIdOf } from "./headers.ts";
@@ -27,7 +27,7 @@ import { senderOf } from "./request/sender.ts";
 import { PASSTHROUGH, type Route } from "./routes.ts";
 
 /** One client request from its head to its one outcome: it is read, delivered, and answered. */
-export class Exchange implements ClientWatcher {
+export class Exchange implements ClientWatcher, DeliveryHost {
   readonly #parts: GatewayParts;
   readonly #route: Route;
   readonly #request: IncomingMessage;
@@ -45,6 +45,8 @@ export class Exchange implements ClientWatcher {
   #profile: RequestProfile | undefined;
   /** Undefined: it was not read yet, or is not one that can be served. */
   #delivery: Delivery | undefined;
+  /** Undefined: nothing is put into its silences. */
+  #heartbeat: Heartbeat | undefined;
 
   constructor(parts: GatewayParts, route: Route, request: IncomingMessage, response: ServerResponse, caller: Caller) {
     this.#parts = parts;
@@ -68,39 +70,45 @@ export class Exchange implements ClientWatcher {
     this.#delivery?.clientLeft();
   }
 
+  /** Reads the request and sends it on its way; what becomes of it is told to `delivered` or `broke`. */
   async run(): Promise<void> {
-    const { metrics } = this.#parts;
-    metrics.requestBegan();
+    this.#parts.metrics.requestBegan();
     try {
-      await this.#serve();
+      const prepared = await this.#prepare();
+      if (prepared !== undefined) this.#deliver(prepared);
     } catch (error) {
-      // Whatever went wrong in here, this client must not wait for ever, and the others must not notice.
-      this.#parts.runtime.log.error({ err: error, requestId: this.#requestId }, "request failed inside the balancer");
-      // It had its answer by then.
-      if (this.#isEnded) return;
-      if (this.#client.isCommitted) {
-        this.#client.break();
-        this.#end("internal_error");
-      } else {
-        this.#refuse("internal_error");
-      }
-    } finally {
-      this.#buffered.release();
+      this.broke(error);
     }
   }
 
-  async #serve(): Promise<void> {
-    const prepared = await this.#prepare();
-    if (prepared === undefined) return;
-    if (this.#isClientGone) return this.#end("client_closed");
-    const delivery = new Delivery(this.#parts, prepared);
-    this.#delivery = delivery;
-    const heartbeat = this.#heartbeatOf(prepared.profile, delivery);
-    try {
-      this.#close(await delivery.run());
-    } finally {
-      heartbeat?.stop();
+  delivered(end: DeliveryEnd): void {
+    this.#heartbeat?.stop();
+    this.#close(end);
+  }
+
+  /** Whatever went wrong in here, this client must not wait for ever, and the others must not notice. */
+  broke(error: unknown): void {
+    this.#heartbeat?.stop();
+    this.#buffered.release();
+    this.#parts.runtime.log.error({ err: error, requestId: this.#requestId }, "request failed inside the balancer");
+    // It had its answer by then.
+    if (this.#isEnded) return;
+    if (this.#client.isCommitted) {
+      this.#client.break();
+      this.#end("internal_error");
+    } else {
+      this.#refuse("internal_error");
     }
+  }
+
+  #deliver(prepared: PreparedRequest): void {
+    if (this.#isClientGone) {
+      this.#end("client_closed");
+      return;
+    }
+    this.#delivery = new Delivery(this.#parts, prepared, this);
+    this.#heartbeat = this.#heartbeatOf(prepared.profile, this.#delivery);
+    this.#delivery.start();
   }
 
   #close(end: DeliveryEnd): undefined {
@@ -264,6 +272,7 @@ export class Exchange implements ClientWatcher {
   #end(outcome: RequestOutcome, tokens?: AnswerTokens): undefined {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    this.#buffered.release();
     const { metrics, runtime } = this.#parts;
     const nowMs = runtime.clock.nowMs();
     const ended = {

@@ -60,7 +60,8 @@ export class AnswerRelay {
   readonly #client: ClientStream;
   readonly #lease: Lease;
   readonly #reader: AnswerReader;
-  readonly #head: AnswerHead;
+  /** Undefined: the client has it. */
+  #head: AnswerHead | undefined;
   readonly #isPlainStream: boolean;
   /** What came before it was opened. */
   readonly #kept = new GrowingBuffer();
@@ -124,7 +125,8 @@ export class AnswerRelay {
     if (this.#isOpen) return;
     this.#isOpen = true;
     this.#isUntellable = this.#client.wasOpenedEarly && !this.#isPlainStream;
-    this.#client.begin(this.#head);
+    this.#client.begin(this.#head as AnswerHead);
+    this.#head = undefined;
     this.#write(this.#kept.take());
   }
 

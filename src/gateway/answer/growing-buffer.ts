@@ -1,4 +1,7 @@
-/** Bytes that arrive in pieces, kept in one buffer that doubles: appending is linear however small the pieces are. */
+/**
+ * Bytes that arrive in pieces, kept in one buffer that doubles: appending is linear however small the pieces are. The
+ * first piece is not copied until there is a second, so pieces must not be written to afterwards.
+ */
 export class GrowingBuffer {
   #bytes: Buffer = EMPTY;
   #length = 0;
@@ -8,6 +11,11 @@ export class GrowingBuffer {
   }
 
   append(source: Buffer, start: number, end: number): void {
+    if (this.#length === 0) {
+      this.#bytes = source.subarray(start, end);
+      this.#length = end - start;
+      return;
+    }
     this.#reserve(end - start);
     source.copy(this.#bytes, this.#length, start, end);
     this.#length += end - start;

@@ -25,8 +25,8 @@ export function watchClient(response: ServerResponse, watcher: ClientWatcher): v
   };
   const halfClosed = (): void => knockAfter(FIRST_WAIT_MS);
   if (socket.readableEnded) halfClosed();
-  else socket.once("end", halfClosed);
-  response.once("close", () => {
+  else socket.on("end", halfClosed);
+  response.on("close", () => {
     socket.off("end", halfClosed);
     clearTimeout(timer);
     if (!response.writableFinished) watcher.clientLeft();

@@ -22,10 +22,22 @@ export interface PreparedRequest {
   readonly arrivedAtMs: number;
 }
 
-/** Brings one request to an endpoint that answers it: through decisions, holds and attempts to its end. */
+/** For whom a request is delivered. */
+export interface DeliveryHost {
+  /** What became of it; told once, unless it broke. */
+  delivered(end: DeliveryEnd): void;
+  /** The balancer failed over it. */
+  broke(error: unknown): void;
+}
+
+/**
+ * Brings one request to an endpoint that answers it: through decisions, holds and attempts to its end. Nothing awaits
+ * that end: what a function that waits keeps is most of what a stream would take here, and streams last for hours.
+ */
 export class Delivery implements TicketHolder, RaceHost {
   readonly #parts: GatewayParts;
   readonly #prepared: PreparedRequest;
+  readonly #host: DeliveryHost;
   readonly #profile: RequestProfile;
   readonly #retries: Retries;
   /** Undefined: the request may take as long as it takes. */
@@ -40,17 +52,18 @@ export class Delivery implements TicketHolder, RaceHost {
   #heldMs: number | undefined;
   #race: Race | undefined;
   #wasHedged = false;
-  readonly #tried: string[] = [];
+  #tried: readonly string[] = [];
   /** What the client gets if no endpoint does better: the last that one answered. */
   #fallback: AnswerRelay | undefined;
   #lastFailure: FailedAttempt | undefined;
   #endpointId: string | undefined;
 
-  constructor(parts: GatewayParts, prepared: PreparedRequest) {
+  constructor(parts: GatewayParts, prepared: PreparedRequest, host: DeliveryHost) {
     const { runtime, budgets } = parts;
     const { target, request, arrivedAtMs } = prepared;
     this.#parts = parts;
     this.#prepared = prepared;
+    this.#host = host;
     this.#profile = withinTotal(prepared.profile, runtime.config.timeouts.totalMs);
     this.#isNested = request.headers[ATTEMPT_HEADER] !== undefined;
     this.#retries = new Retries({
@@ -94,42 +107,71 @@ export class Delivery implements TicketHolder, RaceHost {
     this.#hold?.release(decision);
   }
 
-  async run(): Promise<DeliveryEnd> {
+  /** Begins; the host is told of the end. */
+  start(): void {
     const { runtime, watchdog } = this.#parts;
     const { totalMs } = runtime.config.timeouts;
     if (totalMs !== undefined) {
       this.#total = new Deadline(watchdog, () => this.#timeOut());
       this.#total.set(this.#prepared.arrivedAtMs + totalMs);
     }
+    this.#safely(() => this.#round());
+  }
+
+  ended(end: RaceEnd): void {
+    this.#race = undefined;
+    this.#safely(() => this.#goOn(end));
+  }
+
+  broke(error: unknown): void {
+    this.#total?.lift();
+    // Still there only if something in here failed.
+    this.#race?.abandon();
+    this.#host.broke(error);
+  }
+
+  /** A step may be taken from anywhere: whatever goes wrong in it is this request's matter alone. */
+  #safely(step: () => void): void {
     try {
-      while (!this.#isClientGone) {
-        const end = await this.#round();
-        if (end === undefined) break;
-        if (end.kind === "timed_out") return refused("upstream_timeout", {}, "timed_out");
-        if (end.kind !== "failed") return end;
-        if (!end.mayRetry && !this.#isClientGone) return this.#giveUp();
-      }
-      return this.#isOverTime ? refused("queue_timeout") : { kind: "client_closed", tokens: undefined };
-    } finally {
-      this.#total?.lift();
-      // Still there only if something in here failed.
-      this.#race?.abandon();
+      step();
+    } catch (error) {
+      this.broke(error);
     }
   }
 
-  /**
-   * One decision, and what comes of it. Undefined: the request was held and went nowhere. Returns before the decision
-   * is carried out, so that what it was made of, which grows with the fleet, is not kept while a stream lasts.
-   */
-  #round(): Promise<RaceEnd | DeliveryEnd | undefined> {
+  /** One decision, and what comes of it. */
+  #round(): void {
+    if (this.#isClientGone) {
+      this.#leave();
+      return;
+    }
     const decision = this.#ask(this.#profile, this.#parts.runtime.clock.nowMs());
     this.#publish(decision);
-    if (decision.kind !== "held") return this.#act(decision);
-    return this.#waitThrough(decision.ticket).then((released) => released && this.#act(released));
+    if (decision.kind !== "held") this.#act(decision);
+    else void this.#waitThrough(decision.ticket).catch((error) => this.broke(error));
   }
 
-  #act(decision: Routed | Refused): Promise<RaceEnd | DeliveryEnd> {
-    return decision.kind === "routed" ? this.#runRace(decision) : Promise.resolve(this.#refusedBy(decision));
+  #act(decision: Routed | Refused): void {
+    if (decision.kind === "routed") this.#runRace(decision);
+    else this.#end(this.#refusedBy(decision));
+  }
+
+  /** After a race. */
+  #goOn(end: RaceEnd): void {
+    if (end.kind === "timed_out") this.#end(refused("upstream_timeout", {}, "timed_out"));
+    else if (end.kind !== "failed") this.#end(end);
+    else if (end.mayRetry || this.#isClientGone) this.#round();
+    else this.#end(this.#giveUp());
+  }
+
+  /** It goes nowhere any more. */
+  #leave(): void {
+    this.#end(this.#isOverTime ? refused("queue_timeout") : { kind: "client_closed", tokens: undefined });
+  }
+
+  #end(end: DeliveryEnd): void {
+    this.#total?.lift();
+    this.#host.delivered(end);
   }
 
   attempt(routed: Routed, host: AttemptHost): Attempt {
@@ -202,7 +244,7 @@ export class Delivery implements TicketHolder, RaceHost {
     if (this.attempts === 0) budgets.of(pool).hedges.deposit(nowMs);
     this.#retries.begin(nowMs);
     const { lease } = routed;
-    this.#tried.push(lease.endpointId);
+    this.#tried = this.#tried.concat(lease.endpointId);
     this.#endpointId = lease.endpointId;
     const place = {
       pool,
@@ -225,8 +267,8 @@ export class Delivery implements TicketHolder, RaceHost {
     return target.pool.balancer.decide(profile, nowMs, this.#tried, this, arrivedAtMs);
   }
 
-  /** Until the balancer lets the request go. Undefined: its client left before, or its time was over. */
-  async #waitThrough(ticket: Ticket): Promise<Routed | Refused | undefined> {
+  /** Until the balancer lets the request go, its client leaves or its time is over. */
+  async #waitThrough(ticket: Ticket): Promise<void> {
     const { metrics, runtime } = this.#parts;
     const { pool } = this.#prepared.target;
     const hold = new Hold(pool.balancer, ticket, runtime.clock);
@@ -238,26 +280,18 @@ export class Delivery implements TicketHolder, RaceHost {
     this.#heldMs = (this.#heldMs ?? 0) + elapsedMs;
     const withoutDecision = this.#isOverTime ? "refused" : "client_closed";
     metrics.holds.ended(pool.name, decision === undefined ? withoutDecision : RESULTS[decision.kind], elapsedMs);
-    if (decision !== undefined) this.#publish(decision);
-    return decision;
+    if (decision === undefined) {
+      this.#leave();
+      return;
+    }
+    this.#publish(decision);
+    this.#act(decision);
   }
 
-  #runRace(routed: Routed): Promise<RaceEnd> {
-    const end = this.#prepareRace();
-    this.#race?.start(routed);
-    return end;
-  }
-
-  #prepareRace(): Promise<RaceEnd> {
+  #runRace(routed: Routed): void {
     const { runtime, watchdog } = this.#parts;
-    const timing = { hedgeAfterMs: this.#hedgeAfterMs, clock: runtime.clock, watchdog };
-    return new Promise((resolve, reject) => {
-      const ended = (end: RaceEnd): void => {
-        this.#race = undefined;
-        resolve(end);
-      };
-      this.#race = new Race(this, timing, { ended, broke: reject });
-    });
+    this.#race = new Race(this, { hedgeAfterMs: this.#hedgeAfterMs, clock: runtime.clock, watchdog });
+    this.#race.start(routed);
   }
 
   /** Undefined: the request is not to be at two endpoints at a time. */

@@ -24,6 +24,10 @@ export interface RaceHost {
   /** An attempt ended before anything of it reached the client. */
   attemptFailed(attempt: Attempt, end: FailedAttempt): void;
   hedgeEnded(result: HedgeResult): void;
+  /** The race is over, once. */
+  ended(end: RaceEnd): void;
+  /** The balancer failed while it ran, where nobody else hears of it. */
+  broke(error: unknown): void;
 }
 
 /** When to begin the second attempt, and on what time. */
@@ -34,12 +38,6 @@ export interface RaceTiming {
   readonly watchdog: Watchdog;
 }
 
-/** Whom the end of a race is told, once: its result, or that the balancer failed while it ran. */
-export interface RaceFinish {
-  ended(end: RaceEnd): void;
-  broke(error: unknown): void;
-}
-
 /**
  * One attempt of a request or, hedged, two of them at the same time. The first one to show a first byte has the client,
  * and the other one is over in the same moment. What fails before that leaves the field to the other; only the last to
@@ -48,7 +46,6 @@ export interface RaceFinish {
 export class Race implements AttemptHost {
   readonly #host: RaceHost;
   readonly #timing: RaceTiming;
-  readonly #finish: RaceFinish;
   /** Two at most. */
   #running: readonly Attempt[] = [];
   /** Undefined: there is to be no second one. */
@@ -57,10 +54,9 @@ export class Race implements AttemptHost {
   /** The request will go to another endpoint: an answer that came is kept from the client for that. */
   #isMoving = false;
 
-  constructor(host: RaceHost, timing: RaceTiming, finish: RaceFinish) {
+  constructor(host: RaceHost, timing: RaceTiming) {
     this.#host = host;
     this.#timing = timing;
-    this.#finish = finish;
     if (timing.hedgeAfterMs !== undefined) this.#hedge = new Deadline(timing.watchdog, () => this.#runSecond());
   }
 
@@ -108,13 +104,13 @@ export class Race implements AttemptHost {
     if (end.kind === "failed") this.#host.attemptFailed(attempt, end);
     if (this.#running.length > 0) return;
     this.#hedge?.lift();
-    if (end.kind !== "failed") this.#finish.ended(end);
-    else this.#finish.ended({ kind: "failed", mayRetry: this.#isMoving || this.#host.mayRetry(end.failure) });
+    if (end.kind !== "failed") this.#host.ended(end);
+    else this.#host.ended({ kind: "failed", mayRetry: this.#isMoving || this.#host.mayRetry(end.failure) });
   }
 
   #create(routed: Routed): Attempt {
     const attempt = this.#host.attempt(routed, this);
-    this.#running = [...this.#running, attempt];
+    this.#running = this.#running.concat(attempt);
     return attempt;
   }
 
@@ -126,7 +122,7 @@ export class Race implements AttemptHost {
       this.#second.start();
     } catch (error) {
       // It runs by a timer: nobody else is there to hear of it.
-      this.#finish.broke(error);
+      this.#host.broke(error);
     }
   }
 

@@ -39,6 +39,8 @@ function limitsOf(limits: Partial<BodyLimits> = {}): BodyLimits {
   return { bytes: 1_000, arrivedAtMs: performance.now(), withinMs: undefined, share, ...limits };
 }
 
+const BODY_EVENTS = ["data", "end", "error", "close", MALFORMED_BODY];
+
 describe("receiveBody", () => {
   it("puts together what comes in pieces", async () => {
     const body = await received(limitsOf(), {}, (client) => {
@@ -91,6 +93,30 @@ describe("receiveBody", () => {
     const body = await received(limitsOf({ share }), {}, (client) => client.write("x".repeat(600)));
     expect(body).toEqual({ kind: "too_much_buffered" });
     expect(budget.usedBytes).toBe(0);
+  });
+
+  it.each([
+    { what: "received", headers: { "content-length": "4" }, sent: "body" },
+    { what: "too_large", headers: { "transfer-encoding": "chunked" }, sent: "x".repeat(2_000) },
+  ])("listens to a request no more when its body is $what, even if its client then leaves", async (row) => {
+    const seen: IncomingMessage[] = [];
+    const clients: ClientRequest[] = [];
+    const body = await received(
+      limitsOf(),
+      row.headers,
+      (client) => {
+        clients.push(client);
+        client.write(row.sent);
+      },
+      (request) => seen.push(request),
+    );
+    expect(body.kind).toBe(row.what);
+    const [request] = seen;
+    expect(BODY_EVENTS.map((name) => request?.listenerCount(name))).toEqual(BODY_EVENTS.map(() => 0));
+    const closed = new Promise((resolve) => request?.socket.once("close", resolve));
+    clients[0]?.destroy();
+    request?.resume();
+    await closed;
   });
 
   it("counts what it received, decoded too, until it is released", async () => {

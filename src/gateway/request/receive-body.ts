@@ -89,10 +89,10 @@ class BodyCollector extends Watched {
       this.#settle = resolve;
       this.#watchdog.watch(this);
       this.#request.on("data", this.#keep);
-      this.#request.on("end", () => this.#over(withoutCoding(this.#body.take(), this.#request, this.#limits)));
-      this.#request.on("error", () => this.#over({ kind: "cut" }));
-      this.#request.on("close", () => this.#over({ kind: "cut" }));
-      this.#request.on(MALFORMED_BODY, () => this.#over({ kind: "malformed" }));
+      this.#request.on("end", this.#finish);
+      this.#request.on("error", this.#cut);
+      this.#request.on("close", this.#cut);
+      this.#request.on(MALFORMED_BODY, this.#spoil);
     });
   }
 
@@ -106,6 +106,10 @@ class BodyCollector extends Watched {
     else this.#over({ kind: kept });
   };
 
+  readonly #finish = (): void => this.#over(withoutCoding(this.#body.take(), this.#request, this.#limits));
+  readonly #cut = (): void => this.#over({ kind: "cut" });
+  readonly #spoil = (): void => this.#over({ kind: "malformed" });
+
   /** A body that trickles is late long before its time is over: who sends so slowly only holds a place. */
   #expectMore(): void {
     const { arrivedAtMs, withinMs } = this.#limits;
@@ -113,14 +117,16 @@ class BodyCollector extends Watched {
     this.deadlineMs = arrivedAtMs + Math.min(withinMs ?? Number.POSITIVE_INFINITY, paceMs);
   }
 
-  /** The first end counts: a request that was read to its end is closed afterwards as well. */
+  /** The request outlives its body by hours: nobody listens to it any more. */
   #over(body: ReceivedBody | Promise<ReceivedBody>): void {
     this.#watchdog.unwatch(this);
     this.#request.off("data", this.#keep);
+    this.#request.off("end", this.#finish);
+    this.#request.off("error", this.#cut);
+    this.#request.off("close", this.#cut);
+    this.#request.off(MALFORMED_BODY, this.#spoil);
     this.#body.discard();
     this.#settle(body);
-    // The request outlives its body by hours, and with it whoever listens to it.
-    this.#settle = () => {};
   }
 }
 

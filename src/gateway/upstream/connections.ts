@@ -24,8 +24,8 @@ export interface ConnectionSettings {
  * Connections of one endpoint that were made alike: as many as there are requests, since these wait where they can be
  * seen and not in here. The one that was used last is used first, so that those not needed any more run out.
  */
-export class Connections {
-  readonly #settings: ConnectionSettings;
+export class Connections implements Keeper {
+  readonly #target: ConnectionTarget;
   /** Open and without a request, the one used last at the end. */
   readonly #free: Connection[] = [];
   readonly #all = new Set<Connection>();
@@ -33,7 +33,8 @@ export class Connections {
   #finishing: { readonly done: Promise<void>; resolve(): void } | undefined;
 
   constructor(settings: ConnectionSettings) {
-    this.#settings = settings;
+    const { origin, pathname } = new URL(settings.url);
+    this.#target = { ...settings, origin: new URL(origin), basePath: pathname === "/" ? "" : pathname };
   }
 
   /** @returns whether the request goes out on a connection that had been used before. */
@@ -64,20 +65,17 @@ export class Connections {
   }
 
   #open(isKept: boolean): Connection {
-    const connection = new Connection(this.#settings, isKept, {
-      freed: () => this.#freed(connection),
-      closed: () => this.#closed(connection),
-    });
+    const connection = new Connection(this.#target, isKept, this);
     this.#all.add(connection);
     return connection;
   }
 
-  #freed(connection: Connection): void {
+  freed(connection: Connection): void {
     if (this.#finishing === undefined) this.#free.push(connection);
     else connection.close();
   }
 
-  #closed(connection: Connection): void {
+  closed(connection: Connection): void {
     this.#all.delete(connection);
     const at = this.#free.lastIndexOf(connection);
     if (at !== -1) this.#free.splice(at, 1);
@@ -89,12 +87,19 @@ export class Connections {
   }
 }
 
+/** Settings with their URL taken apart, which all connections share. */
+interface ConnectionTarget extends ConnectionSettings {
+  readonly origin: URL;
+  /** Empty: none. */
+  readonly basePath: string;
+}
+
 /** Who keeps a connection. */
 interface Keeper {
   /** It can carry another request. */
-  freed(): void;
+  freed(connection: Connection): void;
   /** It is gone, or never came to be. Called once. */
-  closed(): void;
+  closed(connection: Connection): void;
 }
 
 /** One connection, with one request at a time; it opens with the first. */
@@ -113,9 +118,8 @@ class Connection implements Dispatcher.DispatchHandler {
   #isEnding = false;
   #isClosed = false;
 
-  constructor({ url, keepAliveMs, connect }: ConnectionSettings, isKept: boolean, keeper: Keeper) {
-    const { origin, pathname } = new URL(url);
-    this.#basePath = pathname === "/" ? "" : pathname;
+  constructor({ origin, basePath, keepAliveMs, connect }: ConnectionTarget, isKept: boolean, keeper: Keeper) {
+    this.#basePath = basePath;
     this.#isKept = isKept;
     this.#keeper = keeper;
     this.#client = new Client(origin, {
@@ -163,6 +167,8 @@ class Connection implements Dispatcher.DispatchHandler {
     headers: IncomingHttpHeaders,
     reason?: string,
   ): void {
+    // They are read, and undici would keep them, and the piece that they came in, as long as the answer lasts.
+    controller.rawHeaders = null;
     this.#handler?.onResponseStart?.(this.#controller ?? controller, status, headers, reason);
   }
 
@@ -184,7 +190,7 @@ class Connection implements Dispatcher.DispatchHandler {
     this.#isEnding = false;
     const handler = this.#over();
     // One that the endpoint is about to close is taken from the free ones again by that.
-    if (this.#isKept && !this.#isClosed) this.#keeper.freed();
+    if (this.#isKept && !this.#isClosed) this.#keeper.freed(this);
     handler?.onResponseEnd?.(controller, trailers);
   }
 
@@ -212,6 +218,6 @@ class Connection implements Dispatcher.DispatchHandler {
   #closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#keeper.closed();
+    this.#keeper.closed(this);
   }
 }

@@ -13,7 +13,7 @@ export class LeanSocket extends Socket {
     const inbox = new Inbox();
     const options: SocketConstructorOpts & { readonly onread: OnReadOpts } = { onread: inbox };
     super(options);
-    inbox.take = (chunk) => this.#take(chunk);
+    inbox.reader = this;
   }
 
   override read(bytes?: number): Buffer | null {
@@ -23,8 +23,8 @@ export class LeanSocket extends Socket {
     return chunk;
   }
 
-  /** @returns whether to go on reading. */
-  #take(chunk: Buffer): boolean {
+  /** Takes what has come. @returns whether to go on reading. */
+  receive(chunk: Buffer): boolean {
     // Behind what was put back, if there is something.
     if (this.readableLength === 0) {
       this.#chunk = chunk;
@@ -41,9 +41,11 @@ export class LeanSocket extends Socket {
 /** Where Node puts what it read. */
 class Inbox implements OnReadOpts {
   readonly buffer = READ_INTO;
-  take: (chunk: Buffer) => boolean = () => false;
+  /** Undefined: it is being made, and nothing can come. */
+  reader: LeanSocket | undefined;
 
-  readonly callback = (bytes: number, buffer: Uint8Array): boolean => this.take(Buffer.from(buffer.subarray(0, bytes)));
+  readonly callback = (bytes: number, buffer: Uint8Array): boolean =>
+    this.reader?.receive(Buffer.from(buffer.subarray(0, bytes))) ?? false;
 }
 
 /** Two reads cannot overlap: what came is copied before the next one begins. */

@@ -128,7 +128,7 @@ export class Upstream {
 
   #count(socket: Socket): void {
     this.#open++;
-    socket.once("close", () => this.#open--);
+    socket.on("close", () => this.#open--);
   }
 }
 
