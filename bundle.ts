@@ -26,7 +26,7 @@ const { metafile } = await build({
 
 writeFileSync(join(FOLDER, NOTICES), noticesOf(Object.keys(metafile.inputs)));
 
-// Last, and only what is out of date: a program that runs meanwhile keeps what it has yet to load.
+// Last, and only what is out of date.
 for (const name of readdirSync(FOLDER)) {
   if (name !== NOTICES && !Object.hasOwn(metafile.outputs, `${FOLDER}/${name}`)) rmSync(join(FOLDER, name));
 }

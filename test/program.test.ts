@@ -10,9 +10,18 @@ import { PROGRAM } from "./support/program.ts";
 const MANIFEST = new URL("../package.json", import.meta.url);
 const { version, dependencies } = JSON.parse(readFileSync(MANIFEST, "utf8"));
 
-const evenkeel = (...args: readonly string[]) => promisify(execFile)(process.execPath, [PROGRAM, ...args]);
-
 const newFolder = (): string => mkdtempSync(join(tmpdir(), "evenkeel-"));
+
+const run = (program: string, ...args: readonly string[]) => promisify(execFile)(process.execPath, [program, ...args]);
+
+/** A copy of it, far from the packages that are installed here. */
+function copyOfProgram(): string {
+  const folder = newFolder();
+  cpSync(MANIFEST, join(folder, "package.json"));
+  const place = join(folder, "dist", "bin");
+  cpSync(dirname(PROGRAM), place, { recursive: true });
+  return join(place, basename(PROGRAM));
+}
 
 /** What `serve` prints until it serves. */
 async function servingLog(program: string, ...args: readonly string[]): Promise<string> {
@@ -33,35 +42,14 @@ async function servingLog(program: string, ...args: readonly string[]): Promise<
 
 describe("the program that the package names", () => {
   it("prints the version of the package", async () => {
-    expect((await evenkeel("--version")).stdout).toBe(`${version}\n`);
-  });
-
-  it("shows what each command offers", async () => {
-    const { stdout } = await evenkeel("--help");
-    const commands = [...stdout.matchAll(/^ {2}(\w+) .*\[options\]/gm)].map(([, name = ""]) => name);
-    expect(commands).toContain("simulate");
-    for (const command of commands) expect((await evenkeel(command, "--help")).stdout).toMatch(/^Usage: evenkeel /);
+    expect((await run(PROGRAM, "--version")).stdout).toBe(`${version}\n`);
   });
 
   it("writes a report with its plots", async () => {
     const file = join(newFolder(), "report.html");
-    await evenkeel("simulate", "--trace", "synthetic:rate=8,requests=20,in=exp(600),out=exp(40)", "--html", file);
+    await run(PROGRAM, "simulate", "--trace", "synthetic:rate=8,requests=20,in=exp(600),out=exp(40)", "--html", file);
     const scripts = readFileSync(file, "utf8").match(/<script[^>]*>.+?<\/script>/gs);
     expect(scripts).toHaveLength(3);
-  });
-
-  it.each(["json", "pretty"])("logs as %s", async (format) => {
-    const log = await servingLog(PROGRAM, "--log-format", format);
-    expect(log.startsWith("{")).toBe(format === "json");
-  });
-
-  // It is what makes a start quick: hundreds of files more would be looked for and opened.
-  it("serves from its own files, without those of any package", async () => {
-    const folder = newFolder();
-    cpSync(MANIFEST, join(folder, "package.json"));
-    const place = join(folder, "dist", "bin");
-    cpSync(dirname(PROGRAM), place, { recursive: true });
-    expect(await servingLog(join(place, basename(PROGRAM)))).toContain("serving");
   });
 
   it("carries the licences of the packages inside it", () => {
@@ -69,5 +57,26 @@ describe("the program that the package names", () => {
     // The plots of a report stay a file of their own, beside their licence.
     const { uplot: _apart, ...inside } = dependencies;
     for (const [name, of] of Object.entries(inside)) expect(licences).toContain(`${name} ${of}\n`);
+  });
+});
+
+// It is what makes a start quick: hundreds of files more would be looked for and opened.
+describe("the program by itself, without the files of any package", () => {
+  it("shows what each command offers", async () => {
+    const program = copyOfProgram();
+    const { stdout } = await run(program, "--help");
+    const commands = [...stdout.matchAll(/^ {2}(\w+) .*\[options\]/gm)].map(([, name = ""]) => name);
+    expect(commands).toContain("simulate");
+    for (const command of commands) expect((await run(program, command, "--help")).stdout).toMatch(/^Usage: evenkeel /);
+  });
+
+  it.each([
+    { how: "with a log in JSON", args: ["--log-format", "json"], isJson: true },
+    { how: "with a log for people", args: ["--log-format", "pretty"], isJson: false },
+    { how: "in several processes", args: ["--log-format", "json", "--workers", "2"], isJson: true },
+  ])("serves, $how", async ({ args, isJson }) => {
+    const log = await servingLog(copyOfProgram(), ...args);
+    expect(log.startsWith("{")).toBe(isJson);
+    expect(log).toContain("serving");
   });
 });

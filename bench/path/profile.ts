@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { Contender } from "./contender.ts";
 import { type CpuProfile, type SelfTime, selfTimes } from "./cpu-profile.ts";
 import { type Delivered, runStreams } from "./load.ts";
@@ -18,6 +19,9 @@ export interface PhaseProfile {
 
 const REQUEST_SECONDS = 8;
 
+/** The program before it is bundled: the same code, in files that say what it is. */
+const UNBUNDLED = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
 /** Runs evenkeel once per phase under V8's profiler; start and warm-up are left out of the tables. */
 export async function profilePath(bench: Bench): Promise<PhaseProfile[]> {
   await evenkeel.install();
@@ -35,10 +39,15 @@ async function profilePhase(
   bench.progress(`profiling ${phase}`);
   const directory = join(bench.scratch, `profile-${phase}`);
   await mkdir(directory, { recursive: true });
-  const contender = await Contender.start(evenkeel, bench.origins.ports, bench.scratch, ({ file, args }) => ({
-    file,
-    args: ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval=200", ...args],
-  }));
+  const contender = await Contender.start(
+    evenkeel,
+    bench.origins.ports,
+    bench.scratch,
+    ({ file, args: [, ...args] }) => ({
+      file,
+      args: ["--cpu-prof", `--cpu-prof-dir=${directory}`, "--cpu-prof-interval=200", UNBUNDLED, ...args],
+    }),
+  );
   const measured = await measureWarm(contender, load).finally(() => contender.stop());
   const [name] = (await readdir(directory)).filter((entry) => entry.endsWith(".cpuprofile"));
   if (name === undefined) throw new Error("evenkeel left no profile: it was killed before it could end");

@@ -8,7 +8,7 @@ export interface Layers {
   readonly gateway: typeof import("../../src/gateway/index.ts");
 }
 
-/** A layer of the program as built: what users run, without what running TypeScript directly adds. */
+/** A layer as built, without what running TypeScript directly adds. */
 export function builtLayer<Name extends keyof Layers>(name: Name): Promise<Layers[Name]> {
   return import(pathToFileURL(join(ROOT, "dist", name, "index.js")).href);
 }

@@ -70,7 +70,7 @@ export class Exchange implements ClientWatcher, DeliveryHost {
     this.#delivery?.clientLeft();
   }
 
-  /** Reads the request and sends it on its way; what becomes of it is told to `delivered` or `broke`. */
+  /** Reads the request and, unless it was answered by that, sends it on its way. */
   async run(): Promise<void> {
     this.#parts.metrics.requestBegan();
     try {

@@ -124,6 +124,24 @@ describe("a request without a first byte", () => {
     await expectIdle(gateway);
   });
 
+  it("is answered even if the first cannot be ended either", async () => {
+    const gateway = await startOrdered([hold, ok()], HEDGED);
+    const client = send(gateway.chatUrl, { body: CHAT });
+    await gateway.fakes[0]?.call(0);
+    const pool = gateway.runtime.pools[0] as ServedPool;
+    const bug = (): never => {
+      throw new Error("a bug");
+    };
+    const thrown = [vi.spyOn(pool, "monitor"), vi.spyOn(pool.balancer, "finish")].map((spy) =>
+      spy.mockImplementation(bug),
+    );
+    expect(await client.answer()).toMatchObject({ status: 500 });
+    for (const each of thrown) each.mockRestore();
+    await until(async () => (await gateway.metric("evenkeel_requests_in_flight")) === 0);
+    expect(await gateway.outcomes()).toEqual({ internal_error: 1 });
+    expect(await gateway.chat(CHAT)).toMatchObject({ status: 200 });
+  });
+
   it("goes to two at a time at most", async () => {
     const gateway = await startOrdered([hold, hold, ok()], { ...HEDGED, timeouts: { firstByteMs: 300 } });
     expect(await gateway.chat(CHAT)).toMatchObject({ status: 504 });

@@ -20,7 +20,7 @@ const COUNTS = [1, 2] as const;
  * Load that each worker gets, however many there are: what is busier spends less on each request, since it does more
  * per system call.
  */
-const REQUESTS_PER_SECOND = 500;
+const REQUESTS_PER_SECOND = 2000;
 const STREAMS = 150;
 const PACED_SECONDS = 5;
 /** Each of two workers sees half of the requests that the one does, and takes twice as long to be compiled. */

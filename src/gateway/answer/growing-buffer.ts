@@ -1,6 +1,6 @@
 /**
- * Bytes that arrive in pieces, kept in one buffer that doubles: appending is linear however small the pieces are. The
- * first piece is not copied until there is a second, so pieces must not be written to afterwards.
+ * Bytes that arrive in pieces, kept in one buffer that doubles: appending is linear however small the pieces are. A whole
+ * chunk that comes first is not copied until there is more, so chunks must not be written to afterwards.
  */
 export class GrowingBuffer {
   #bytes: Buffer = EMPTY;
@@ -11,9 +11,9 @@ export class GrowingBuffer {
   }
 
   append(source: Buffer, start: number, end: number): void {
-    if (this.#length === 0) {
-      this.#bytes = source.subarray(start, end);
-      this.#length = end - start;
+    if (this.#length === 0 && end - start === source.length) {
+      this.#bytes = source;
+      this.#length = source.length;
       return;
     }
     this.#reserve(end - start);

@@ -125,9 +125,14 @@ export class Delivery implements TicketHolder, RaceHost {
 
   broke(error: unknown): void {
     this.#total?.lift();
-    // Still there only if something in here failed.
-    this.#race?.abandon();
     this.#host.broke(error);
+    try {
+      this.#race?.abandon();
+    } catch (again) {
+      // The client has its answer, and whoever called this must not suffer for it.
+      const { requestId } = this.#prepared.request;
+      this.#parts.runtime.log.error({ err: again, requestId }, "a request that failed could not be ended either");
+    }
   }
 
   /** A step may be taken from anywhere: whatever goes wrong in it is this request's matter alone. */
