@@ -2,6 +2,7 @@ import { constants, existsSync } from "node:fs";
 import { access, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { PROGRAM } from "../../test/support/program.ts";
 import { type Command, runToEnd } from "./managed-process.ts";
 
 /** The repository. */
@@ -100,7 +101,6 @@ async function onPath(program: string): Promise<string | undefined> {
 
 /** How evenkeel itself is run, as built. @throws when it is not. */
 export function evenkeelCommand(...args: readonly string[]): Command {
-  const program = join(ROOT, "dist", "bin", "main.js");
-  if (!existsSync(program)) throw new Error("evenkeel is not built: run `npm run build` first");
-  return { file: process.execPath, args: [program, ...args] };
+  if (!existsSync(PROGRAM)) throw new Error("evenkeel is not built: run `npm run build` first");
+  return { file: process.execPath, args: [PROGRAM, ...args] };
 }

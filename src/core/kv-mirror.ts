@@ -68,11 +68,6 @@ export class KvMirror {
     return this.#sharedTokens;
   }
 
-  /** The size of the cache is known. */
-  get isBounded(): boolean {
-    return this.#capacityTokens !== undefined;
-  }
-
   resize(capacityTokens: number | undefined): void {
     this.#capacityTokens = capacityTokens;
   }

@@ -59,7 +59,7 @@ export class Member implements Candidate {
   }
 
   get spareKvTokens(): number {
-    return this.mirror.isBounded ? this.mirror.spareTokens(this.kvTokens) : Number.POSITIVE_INFINITY;
+    return this.mirror.spareTokens(this.kvTokens);
   }
 
   /** When prefill whose end other balancers do not tell as it comes is believed to be done; undefined: there is none. */

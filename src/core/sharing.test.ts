@@ -153,7 +153,7 @@ describe("what another balancer told", () => {
     expect(memberOf(one).account).toMatchObject({ contextTokens: 2002, othersPrefillTokens: 0, othersPrefillPairs: 0 });
     one.adopt("other", undefined, 300);
     expect(memberOf(one).account).toMatchObject({ requests: 0, runningRequests: 0, contextTokens: 0, outputTokens: 0 });
-    expect(memberOf(one).account.recentPrefillMs(PRIOR_COEFFICIENTS, 300)).toBeCloseTo(0, 6);
+    expect(memberOf(one).account.recentPrefillMs(PRIOR_COEFFICIENTS, 300)).toBeCloseTo(0, 8);
   });
 
   it("counts as prefill that was done beside one's own answers", () => {
