@@ -5,6 +5,7 @@ import {
   decodeStepMs,
   type EngineSpeed,
   endpoint,
+  engineCoefficients,
   type Lease,
   prefillMs,
   requestProfile,
@@ -21,7 +22,7 @@ const CPU: EngineProfile = {
   bend: 3,
   kvTokens: 100_000,
   maxSequences: 256,
-  coefficients: {
+  coefficients: engineCoefficients({
     stepMs: 20,
     weightsMs: 300,
     computeMs: 1,
@@ -30,7 +31,7 @@ const CPU: EngineProfile = {
     contextMs: 2e-3,
     sequenceMs: 0.2,
     maxBatchTokens: 2048,
-  },
+  }),
 };
 
 const PROFILES = [...["llama8b-h100", "llama8b-a100", "llama70b-tp4-h100"].map(profileOf), CPU];

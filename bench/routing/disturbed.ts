@@ -3,6 +3,7 @@ import {
   type Candidates,
   type EngineCoefficients,
   EngineSpeed,
+  engineCoefficients,
   findPolicy,
   type Policy,
   type PolicyDefinition,
@@ -124,6 +125,10 @@ class Misjudged implements Candidate {
     return this.truth.account;
   }
 
+  get coefficients(): EngineCoefficients {
+    return this.speed.coefficients;
+  }
+
   get signals(): Candidate["signals"] {
     return this.truth.signals;
   }
@@ -136,8 +141,8 @@ class Misjudged implements Candidate {
     return this.truth.kvTokens;
   }
 
-  get spareKvTokens(): number {
-    return this.truth.spareKvTokens;
+  get evictableKvTokens(): number {
+    return this.truth.evictableKvTokens;
   }
 
   get held(): Candidate["held"] {
@@ -156,9 +161,6 @@ class Misjudged implements Candidate {
 class WrongSpeed extends EngineSpeed {
   readonly #truth: EngineSpeed;
   readonly #factor: number;
-  #scaledFrom: EngineCoefficients | undefined;
-  #scaled: EngineCoefficients | undefined;
-
   constructor(truth: EngineSpeed, factor: number) {
     super(new SpeedPool(), undefined);
     this.#truth = truth;
@@ -166,18 +168,13 @@ class WrongSpeed extends EngineSpeed {
   }
 
   override get coefficients(): EngineCoefficients {
-    const { coefficients } = this.#truth;
-    if (this.#scaled === undefined || this.#scaledFrom !== coefficients) {
-      this.#scaledFrom = coefficients;
-      this.#scaled = scaledBy(coefficients, this.#factor);
-    }
-    return this.#scaled;
+    return scaledBy(this.#truth.coefficients, this.#factor);
   }
 }
 
 function scaledBy(coefficients: EngineCoefficients, factor: number): EngineCoefficients {
   const { stepMs, weightsMs, computeMs, tokenMs, pairMs, contextMs, sequenceMs, maxBatchTokens } = coefficients;
-  return {
+  return engineCoefficients({
     stepMs: factor * stepMs,
     weightsMs: factor * weightsMs,
     computeMs: factor * computeMs,
@@ -186,5 +183,5 @@ function scaledBy(coefficients: EngineCoefficients, factor: number): EngineCoeff
     contextMs: factor * contextMs,
     sequenceMs: factor * sequenceMs,
     maxBatchTokens,
-  };
+  });
 }

@@ -193,7 +193,7 @@ export class MutableAccount implements Account {
 
   /** The endpoint left: what others have there is theirs to know. */
   forgetOthers(): void {
-    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, false, this.#recent.atMs);
+    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, false, this.#recent.tickMs);
   }
 
   #addSums({ share, isPrompt }: OthersShare, sign: 1 | -1): void {
@@ -217,57 +217,63 @@ export class MutableAccount implements Account {
   }
 }
 
-/** Prefill that was sent lately, fading with `RECENT_PREFILL_MS`. */
+/**
+ * Prefill that was sent lately, fading with `RECENT_PREFILL_MS`. Kept as what it would have been at the last tick, had it
+ * been sent then: what is left of that is the same part for all accounts.
+ */
 class RecentPrefill {
   #tokens = 0;
   #pairs = 0;
-  #atMs = 0;
-  readonly #fading: Fading;
-  /** What was left of it at this tick. */
-  #leftAtTick = 1;
   #tickMs = 0;
+  readonly #fading: Fading;
 
   constructor(fading: Fading) {
     this.#fading = fading;
   }
 
-  /** When it was last added to or set. */
-  get atMs(): number {
-    return this.#atMs;
+  /** The tick that it is kept for. */
+  get tickMs(): number {
+    return this.#tickMs;
   }
 
   tokens(nowMs: number): number {
-    return this.#tokens * this.#leftAt(nowMs);
+    return this.#leftAt(nowMs) * this.#tokens;
   }
 
   pairs(nowMs: number): number {
-    return this.#pairs * this.#leftAt(nowMs);
+    return this.#leftAt(nowMs) * this.#pairs;
   }
 
   /** Asked for every endpoint by every decision: one look at what is left of both. */
   onEngineMs(engine: EngineCoefficients, nowMs: number): number {
-    return prefillMs(engine, this.#tokens, this.#pairs) * this.#leftAt(nowMs);
+    return this.#leftAt(nowMs) * prefillMs(engine, this.#tokens, this.#pairs);
   }
 
   add(tokens: number, pairs: number, nowMs: number): void {
-    this.set(this.tokens(nowMs) + tokens, this.pairs(nowMs) + pairs, nowMs);
+    const left = this.#leftAt(nowMs);
+    this.#tokens += tokens / left;
+    this.#pairs += pairs / left;
   }
 
   set(tokens: number, pairs: number, nowMs: number): void {
-    this.#tokens = tokens;
-    this.#pairs = pairs;
-    this.#atMs = nowMs;
-    this.#tickMs = Number.NaN;
+    this.#tokens = 0;
+    this.#pairs = 0;
+    this.add(tokens, pairs, nowMs);
   }
 
+  /** What is left at `nowMs` of what it is kept as. */
   #leftAt(nowMs: number): number {
-    if (nowMs === this.#atMs) return 1;
-    const tickMs = this.#fading.tickMs(nowMs);
-    if (tickMs !== this.#tickMs) {
-      this.#tickMs = tickMs;
-      this.#leftAtTick = this.#fading.left(this.#atMs, tickMs);
-    }
-    return this.#leftAtTick * this.#fading.leftSinceTick(nowMs);
+    const fading = this.#fading;
+    fading.moveTo(nowMs);
+    if (fading.tickMs !== this.#tickMs) this.#keepFor(fading.tickMs);
+    return fading.leftSinceTick;
+  }
+
+  #keepFor(tickMs: number): void {
+    const left = this.#fading.left(this.#tickMs, tickMs);
+    this.#tokens *= left;
+    this.#pairs *= left;
+    this.#tickMs = tickMs;
   }
 }
 

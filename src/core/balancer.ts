@@ -236,9 +236,7 @@ export class Balancer {
       case "availability":
         return [member, ...this.#pool.setAvailability(member, observation.availability, nowMs)];
       case "signals":
-        member.signals = observation.signals;
-        // A report that leaves the size out does not make the cache smaller.
-        if (member.kvCapacityTokens !== undefined) member.mirror.resize(member.kvCapacityTokens);
+        member.report(observation.signals);
         return NO_MEMBERS;
       case "models":
         this.#pool.setModels(member, observation.models);

@@ -28,7 +28,7 @@ export function workTokens(prefillTokens: number, decodeTokens: number): number 
 /** Cost of `request` where `cachedTokens` of its prompt are already held. Whole tokens: sums of them stay exact. */
 export function costOf(request: RequestProfile, cachedTokens: number): Cost {
   const promptTokens = Math.ceil(request.promptTokens);
-  const prefillTokens = uncachedTokens(request, cachedTokens);
+  const prefillTokens = uncachedTokens(promptTokens, cachedTokens);
   return {
     prefillTokens,
     prefillPairs: attentionPairs(prefillTokens, promptTokens),
@@ -37,9 +37,8 @@ export function costOf(request: RequestProfile, cachedTokens: number): Cost {
   };
 }
 
-/** What is left to compute of a prompt of which `cachedTokens` are held. */
-export function uncachedTokens(request: RequestProfile, cachedTokens: number): number {
-  const promptTokens = Math.ceil(request.promptTokens);
+/** What is left to compute of a prompt of so many whole tokens of which `cachedTokens` are held. */
+export function uncachedTokens(promptTokens: number, cachedTokens: number): number {
   return promptTokens - Math.max(0, Math.min(Math.floor(cachedTokens), promptTokens));
 }
 

@@ -16,12 +16,16 @@ export interface EngineCoefficients {
   readonly computeMs: number;
   /** Element-wise work per token. */
   readonly tokenMs: number;
+  /** Both together: what a token of prefill takes. Of its own, since nothing is asked for more often. */
+  readonly prefillTokenMs: number;
   /** Attention per token pair of prefill. */
   readonly pairMs: number;
   /** Attention per context token of a running decode. */
   readonly contextMs: number;
   /** Per running sequence. */
   readonly sequenceMs: number;
+  /** Running requests whose compute takes as long as reading the weights: weightsMs / computeMs. */
+  readonly fullBatch: number;
   /** Tokens one iteration takes at most. */
   readonly maxBatchTokens: number;
 }
@@ -30,7 +34,7 @@ export interface EngineCoefficients {
  * Prior for an engine nothing is known of: Llama-3-8B on one H100. Sources: kernel tables of NVIDIA
  * AIConfigurator, MLP profiles of Vidur, per-request constant of BLIS.
  */
-export const PRIOR_COEFFICIENTS: EngineCoefficients = {
+export const PRIOR_COEFFICIENTS: EngineCoefficients = engineCoefficients({
   stepMs: 1.5,
   weightsMs: 5.7,
   computeMs: 0.0174,
@@ -39,11 +43,19 @@ export const PRIOR_COEFFICIENTS: EngineCoefficients = {
   contextMs: 43e-6,
   sequenceMs: 0.0044,
   maxBatchTokens: 8192,
-};
+});
+
+/** Those that are measured; the others follow. */
+export type MeasuredCoefficients = Omit<EngineCoefficients, "prefillTokenMs" | "fullBatch">;
+
+export function engineCoefficients(measured: MeasuredCoefficients): EngineCoefficients {
+  const { weightsMs, computeMs, tokenMs } = measured;
+  return { ...measured, prefillTokenMs: computeMs + tokenMs, fullBatch: weightsMs / computeMs };
+}
 
 /** Time the prefill of `tokens` uncached tokens with `pairs` attention pairs adds to the steps it shares. */
 export function prefillMs(engine: EngineCoefficients, tokens: number, pairs: number): number {
-  return (engine.computeMs + engine.tokenMs) * tokens + engine.pairMs * pairs;
+  return engine.prefillTokenMs * tokens + engine.pairMs * pairs;
 }
 
 /** Time of a step that only decodes `sequences` requests with `contextTokens` between them. */

@@ -31,7 +31,7 @@ function times(count: number, act: () => void): void {
 describe("EngineSpeed", () => {
   it("is the prior while nothing was seen", () => {
     const engine = speed();
-    expect(engine.coefficients).toEqual(PRIOR_COEFFICIENTS);
+    expect(engine.coefficients).toMatchObject(PRIOR_COEFFICIENTS);
     expect([engine.decodeScale, engine.prefillScale, engine.samples]).toEqual([1, 1, 0]);
     // 32 requests of 1,024 tokens: 7.2 + 1.41 + 0.25 ms a step.
     expect(engine.tokensPerSecond).toBeCloseTo(32_000 / 8.86, -1);
@@ -130,11 +130,36 @@ describe("EngineSpeed", () => {
     expect(speed(pool).decodeScale).toBeCloseTo(25, 6);
   });
 
-  it("keeps its coefficients at hand until anything in the pool is observed", () => {
+  it("has coefficients at hand that are as of the last time when the pool was settled", () => {
     const pool = new SpeedPool();
     const [one, other] = [speed(pool), speed(pool)];
-    const before = one.coefficients;
-    expect(one.coefficients).toBe(before);
+    const atHand = one.settledCoefficients;
+    other.observeDecode(STRETCH, 3 * STRETCH_MS);
+    expect(atHand.weightsMs).toBe(PRIOR_COEFFICIENTS.weightsMs);
+    pool.settle();
+    expect(atHand.weightsMs).toBeCloseTo(3 * PRIOR_COEFFICIENTS.weightsMs, 1);
+  });
+
+  it.each([
+    ["an observation", (one: EngineSpeed) => one.observeDecode(STRETCH, 3 * STRETCH_MS)],
+    ["a capacity that is configured", (one: EngineSpeed) => one.configure(100)],
+  ])("is settled after %s of its own, whatever the pool makes of that", (_what, change) => {
+    const pool = new SpeedPool();
+    const engines = Array.from({ length: 16 }, () => speed(pool));
+    for (let i = 0; i < 1600; i++) engines[i % 16]?.observeDecode(STRETCH, STRETCH_MS);
+    const [one, other] = engines as [EngineSpeed, EngineSpeed];
+    pool.settle();
+    const before = [one, other].map(({ settledCoefficients }) => settledCoefficients.weightsMs);
+    change(one);
+    pool.settle();
+    expect(other.settledCoefficients.weightsMs).toBe(before[1]);
+    expect(one.settledCoefficients.weightsMs).toBeGreaterThan(before[0] as number);
+    expect({ ...one.settledCoefficients }).toEqual({ ...one.coefficients });
+  });
+
+  it("shows its newest coefficients to whoever asks for those", () => {
+    const pool = new SpeedPool();
+    const [one, other] = [speed(pool), speed(pool)];
     other.observeDecode(STRETCH, 3 * STRETCH_MS);
     expect(one.coefficients.weightsMs).toBeCloseTo(3 * PRIOR_COEFFICIENTS.weightsMs, 1);
   });
@@ -288,10 +313,10 @@ describe("EngineSpeed", () => {
     const engines = Array.from({ length: 16 }, () => speed(pool));
     for (let i = 0; i < 1600; i++) engines[i % 16]?.observeDecode(STRETCH, 2 * STRETCH_MS);
     const [one, other] = engines as [EngineSpeed, EngineSpeed];
-    const before = one.coefficients;
-    other.observeDecode(STRETCH, 2 * STRETCH_MS);
-    expect(one.coefficients).toBe(before);
-    times(16, () => other.observeDecode(STRETCH, 2 * STRETCH_MS));
-    expect(one.coefficients).not.toBe(before);
+    const before = one.coefficients.weightsMs;
+    other.observeDecode(STRETCH, 4 * STRETCH_MS);
+    expect(one.coefficients.weightsMs).toBe(before);
+    times(16, () => other.observeDecode(STRETCH, 4 * STRETCH_MS));
+    expect(one.coefficients.weightsMs).not.toBe(before);
   });
 });

@@ -1,5 +1,6 @@
 import { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
-import { type Scale, type SpeedPool, SpeedScales } from "./speed-pool.ts";
+import { LearnedCoefficients } from "./learned-coefficients.ts";
+import { type PooledSpeed, type Scale, type SpeedPool, SpeedScales } from "./speed-pool.ts";
 import { ratiosOf, type Work, workMs } from "./work-fit.ts";
 
 /** Prompts that were brought to their first tokens together. */
@@ -34,16 +35,14 @@ export interface SpeedSample {
   readonly noise: number;
 }
 
-/** What is believed of an endpoint at a version of its pool. */
+/** What is believed of an endpoint. */
 interface Belief {
-  readonly poolVersion: number;
   readonly decodeScale: number;
   readonly prefillScale: number;
   /** Of the context tokens and the sequences, against a step's fixed part. */
   readonly decodeRatios: readonly number[];
   /** Of the attention pairs, against the tokens. */
   readonly prefillRatios: readonly number[];
-  readonly coefficients: EngineCoefficients;
 }
 
 /**
@@ -61,12 +60,14 @@ interface Belief {
  * pool goes on being seen: an endpoint that once was slow is believed to be fast again some time, is tried, and shows
  * what it is now.
  */
-export class EngineSpeed {
-  readonly #scales = new SpeedScales();
+export class EngineSpeed implements PooledSpeed {
+  readonly scales: SpeedScales = new SpeedScales();
   readonly #pool: SpeedPool;
   #configuredTokensPerSecond: number | undefined;
-  /** Undefined: not made since something of its own changed. */
   #belief: Belief | undefined;
+  readonly #coefficients = new LearnedCoefficients();
+  /** Of the pool, when that was believed. */
+  #believedAtVersion = NEVER;
   #untold: SpeedSample[] = [];
   /** Observations of the pool when this endpoint was last seen, or joined. */
   readonly #poolSamplesAtOwn: Record<Scale, number>;
@@ -76,22 +77,23 @@ export class EngineSpeed {
     this.#pool = pool;
     this.#configuredTokensPerSecond = configuredTokensPerSecond;
     this.#poolSamplesAtOwn = { decode: pool.samples("decode"), prefill: pool.samples("prefill") };
-    pool.add(this.#scales);
+    pool.add(this);
   }
 
   /** The endpoint left its pool, which forgets it. */
   leave(): void {
-    this.#pool.remove(this.#scales);
+    this.#pool.remove(this);
   }
 
   /** It came back to the pool that it had left. */
   rejoin(): void {
-    this.#pool.add(this.#scales);
+    this.#pool.add(this);
   }
 
   configure(tokensPerSecond: number | undefined): void {
     this.#configuredTokensPerSecond = tokensPerSecond;
-    this.#belief = undefined;
+    this.#believedAtVersion = NEVER;
+    this.#pool.unsettle(this);
   }
 
   /** How much slower than the prior the fixed part of a decode step is. */
@@ -106,12 +108,18 @@ export class EngineSpeed {
 
   /** Observations of this endpoint itself. */
   get samples(): number {
-    return this.#scales.samples;
+    return this.scales.samples;
   }
 
-  /** What one iteration of this engine is believed to cost. The same object until it changes. */
+  /** What one iteration of this engine is believed to cost: one object, which changes with what is believed. */
   get coefficients(): EngineCoefficients {
-    return this.#believed().coefficients;
+    this.update();
+    return this.#coefficients;
+  }
+
+  /** The same object, as it was when it was last brought up to date. */
+  get settledCoefficients(): EngineCoefficients {
+    return this.#coefficients;
   }
 
   /**
@@ -148,7 +156,7 @@ export class EngineSpeed {
     // Before a prefill was seen here the two scales are taken to stand to each other as in the pool: one is unknown.
     const prefillOverDecode = Math.exp(this.#pool.prefillOverDecodeLog);
     const jointScale = observedMs / (decodeWorkMs + prefillOverDecode * prefillWorkMs);
-    const isPrefillUnseen = this.#scales.prefill.samples === 0;
+    const isPrefillUnseen = this.scales.prefill.samples === 0;
     const prefillScale = isPrefillUnseen ? prefillOverDecode * jointScale : this.prefillScale;
     const decodeMs = observedMs - prefillScale * prefillWorkMs;
     const scale = decodeMs / decodeWorkMs;
@@ -208,20 +216,24 @@ export class EngineSpeed {
   learn({ scale, work, ms, noise }: SpeedSample): void {
     // What the pool outweighs by now was another time: a change of speed must not be unlearned step by step.
     const fade = this.#fade(scale);
-    if (fade < 0.5 && this.#weight(scale, fade) < POOL_WEIGHT) this.#scales.forget(scale);
-    this.#scales[scale].observe(work, ms, noise, this.#pool.ratioLogs(scale));
-    this.#pool.observed(scale);
+    if (fade < 0.5 && this.#weight(scale, fade) < POOL_WEIGHT) this.scales.forget(scale);
+    this.scales[scale].observe(work, ms, noise, this.#pool.ratioLogs(scale));
+    this.#pool.observed(this, scale);
     this.#poolSamplesAtOwn[scale] = this.#pool.samples(scale);
-    this.#belief = undefined;
+    this.#believedAtVersion = NEVER;
+  }
+
+  update(): void {
+    if (this.#believedAtVersion !== this.#pool.version) this.#believe();
   }
 
   /** A method, since V8 looks up an accessor of a private name anew with each call. */
   #believed(): Belief {
-    if (this.#belief?.poolVersion !== this.#pool.version) this.#belief = this.#believe();
+    this.update();
     return this.#belief as Belief;
   }
 
-  #believe(): Belief {
+  #believe(): void {
     const decodeFade = this.#fade("decode");
     const prefillFade = this.#fade("prefill");
     const decodeRatios = this.#ratios("decode", decodeFade);
@@ -231,20 +243,15 @@ export class EngineSpeed {
     const prefillLogUnseen = decodeLog + this.#pool.prefillOverDecodeLog;
     const decodeScale = Math.exp(decodeLog);
     const prefillScale = Math.exp(this.#believedLog("prefill", prefillFade, prefillRatios, prefillLogUnseen));
-    return {
-      poolVersion: this.#pool.version,
-      decodeScale,
-      prefillScale,
-      decodeRatios,
-      prefillRatios,
-      coefficients: scaledPrior(decodeScale, decodeRatios, prefillScale, prefillRatios),
-    };
+    this.#belief = { decodeScale, prefillScale, decodeRatios, prefillRatios };
+    this.#coefficients.scale(decodeScale, decodeRatios, prefillScale, prefillRatios);
+    this.#believedAtVersion = this.#pool.version;
   }
 
   /** Its own, and the pool's where those say nothing, or nothing any more. */
   #ratios(scale: Scale, fade: number): number[] {
     const means = this.#pool.ratioLogs(scale);
-    const logs = this.#scales[scale].ratioLogs(means);
+    const logs = this.scales[scale].ratioLogs(means);
     for (let i = 0; i < logs.length; i++) logs[i] = fade * (logs[i] as number) + (1 - fade) * (means[i] as number);
     return ratiosOf(logs);
   }
@@ -259,12 +266,12 @@ export class EngineSpeed {
   /** The endpoint's own value, and what is believed without it, by what each weighs. */
   #believedLog(scale: Scale, fade: number, ratios: readonly number[], withoutIt: number): number {
     const weight = this.#weight(scale, fade);
-    return (weight * this.#scales[scale].scaleLog(ratios) + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
+    return (weight * this.scales[scale].scaleLog(ratios) + POOL_WEIGHT * withoutIt) / (weight + POOL_WEIGHT);
   }
 
   /** What its own value counts, in samples. */
   #weight(scale: Scale, fade: number): number {
-    return Math.min(this.#scales[scale].samples, MAX_OWN_WEIGHT) * fade;
+    return Math.min(this.scales[scale].samples, MAX_OWN_WEIGHT) * fade;
   }
 
   /** From 1, just seen or new, towards 0 while only others are seen. */
@@ -278,6 +285,9 @@ export class EngineSpeed {
     return configured === undefined ? undefined : Math.log(PRIOR_TOKENS_PER_SECOND / configured);
   }
 }
+
+/** In place of a version of the pool: something of the endpoint's own has changed since. */
+const NEVER = -1;
 
 /** More than an endpoint gives in half a second, but for a storm of short prompts, of which some tell as much as all. */
 const MAX_UNTOLD = 8;
@@ -322,36 +332,11 @@ const DECODE_NOISE = 0.1;
 const PREFILL_NOISE = 0.15;
 const BURST_MS = 50;
 
-/** A sequence costs something, even where prefill says that the work on its token alone costs more than was seen. */
-const MIN_SEQUENCE_SHARE = 0.1;
-
 const PRIOR_TOKENS_PER_SECOND = tokensPerSecondOf(PRIOR_COEFFICIENTS);
 
 function tokensPerSecondOf(coefficients: EngineCoefficients): number {
   const stepMs = decodeStepMs(coefficients, CAPACITY_BATCH, CAPACITY_BATCH * CAPACITY_CONTEXT_TOKENS);
   return (CAPACITY_BATCH * 1000) / stepMs;
-}
-
-function scaledPrior(
-  decodeScale: number,
-  [contextRatio = 1, sequenceRatio = 1]: readonly number[],
-  prefillScale: number,
-  [pairRatio = 1]: readonly number[],
-): EngineCoefficients {
-  const prior = PRIOR_COEFFICIENTS;
-  const tokenMs = prior.tokenMs * prefillScale;
-  const perSequenceMs = (prior.sequenceMs + prior.tokenMs) * decodeScale * sequenceRatio;
-  return {
-    stepMs: prior.stepMs * decodeScale,
-    weightsMs: prior.weightsMs * decodeScale,
-    computeMs: prior.computeMs * prefillScale,
-    tokenMs,
-    pairMs: prior.pairMs * prefillScale * pairRatio,
-    contextMs: prior.contextMs * decodeScale * contextRatio,
-    // Decoding shows what a sequence adds to a step with the work on its token.
-    sequenceMs: Math.max(perSequenceMs - tokenMs, MIN_SEQUENCE_SHARE * prior.sequenceMs * decodeScale),
-    maxBatchTokens: prior.maxBatchTokens,
-  };
 }
 
 /**

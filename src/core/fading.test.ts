@@ -15,21 +15,31 @@ describe("Fading", () => {
     "is told through the last tick as it is at once: at %d ms",
     (nowMs) => {
       const fading = new Fading(T);
-      const tickMs = fading.tickMs(nowMs);
+      fading.moveTo(nowMs);
+      const { tickMs, leftSinceTick } = fading;
       expect(tickMs).toBeLessThanOrEqual(nowMs);
       expect(nowMs - tickMs).toBeLessThan(T);
       for (const agoMs of [0, 10, 5_000, 25_000]) {
         const atMs = nowMs - agoMs;
-        const left = fading.left(atMs, tickMs) * fading.leftSinceTick(nowMs);
+        const left = fading.left(atMs, tickMs) * leftSinceTick;
         expect(left / fading.left(atMs, nowMs)).toBeCloseTo(1, 12);
       }
     },
   );
 
-  it("follows the time wherever it is asked for", () => {
+  it("follows the time wherever it is moved to", () => {
     const fading = new Fading(T);
-    expect([5, 25_000, 5].map((nowMs) => fading.tickMs(nowMs))).toEqual([0, 20_000, 0]);
-    expect(fading.leftSinceTick(5)).toBeCloseTo(Math.exp(-5 / T), 12);
-    expect(fading.leftSinceTick(25_000)).toBeCloseTo(Math.exp(-0.5), 12);
+    const at = (nowMs: number) => {
+      fading.moveTo(nowMs);
+      return [fading.tickMs, Math.log(fading.leftSinceTick) * T];
+    };
+    for (const [nowMs, tickMs, agoMs] of [
+      [5, 0, 5],
+      [25_000, 20_000, 5000],
+      [5, 0, 5],
+    ] as const) {
+      expect(at(nowMs)[0]).toBe(tickMs);
+      expect(at(nowMs)[1]).toBeCloseTo(-agoMs, 6);
+    }
   });
 });

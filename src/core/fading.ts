@@ -4,7 +4,7 @@
  *
  *     exp((at - now) / T) = exp((at - tick) / T) exp((tick - now) / T)
  *
- * where a sum keeps its first factor until the next tick, and the second is the same for all.
+ * where a sum is kept with its first factor until the next tick, and the second is the same for all.
  */
 export class Fading {
   readonly #timeConstantMs: number;
@@ -16,16 +16,18 @@ export class Fading {
     this.#timeConstantMs = timeConstantMs;
   }
 
-  /** The last tick; they come once in each time constant. */
-  tickMs(nowMs: number): number {
-    if (nowMs !== this.#nowMs) this.#moveTo(nowMs);
+  /** The last tick before the time that it was moved to; they come once in each time constant. */
+  get tickMs(): number {
     return this.#tickMs;
   }
 
-  /** What is left now of what was whole at the last tick. */
-  leftSinceTick(nowMs: number): number {
-    if (nowMs !== this.#nowMs) this.#moveTo(nowMs);
+  /** What is left then of what was whole at that tick. */
+  get leftSinceTick(): number {
     return this.#leftSinceTick;
+  }
+
+  moveTo(nowMs: number): void {
+    if (nowMs !== this.#nowMs) this.#move(nowMs);
   }
 
   /** What is left at `nowMs` of what was whole at `atMs`. */
@@ -33,7 +35,7 @@ export class Fading {
     return Math.exp((atMs - nowMs) / this.#timeConstantMs);
   }
 
-  #moveTo(nowMs: number): void {
+  #move(nowMs: number): void {
     this.#nowMs = nowMs;
     this.#tickMs = Math.floor(nowMs / this.#timeConstantMs) * this.#timeConstantMs;
     this.#leftSinceTick = this.left(this.#tickMs, nowMs);

@@ -15,7 +15,14 @@ export type {
   Routed,
 } from "./decision.ts";
 export { type Endpoint, type EngineSignals, endpoint, unknownSignals } from "./endpoint.ts";
-export { decodeStepMs, type EngineCoefficients, PRIOR_COEFFICIENTS, prefillMs } from "./engine-coefficients.ts";
+export {
+  decodeStepMs,
+  type EngineCoefficients,
+  engineCoefficients,
+  type MeasuredCoefficients,
+  PRIOR_COEFFICIENTS,
+  prefillMs,
+} from "./engine-coefficients.ts";
 export { ENGINE_KINDS, type EngineKind } from "./engine-kind.ts";
 export { type DecodeStretch, EngineSpeed, type PrefillBatch, type SpeedSample } from "./engine-speed.ts";
 export { HashSlots } from "./hash-slots.ts";

@@ -128,13 +128,13 @@ export class KvMirror {
   }
 
   /** What is left of the cache beside `usedTokens` in flight and what is evictable; unknown size: infinite. */
-  spareTokens(usedTokens: number): number {
+  #spareTokens(usedTokens: number): number {
     return (this.#capacityTokens ?? Number.POSITIVE_INFINITY) - usedTokens - this.#evictableTokens;
   }
 
   /** Visits what would go, least recently used first, if `tokens` more came beside `usedTokens` in flight. */
   visitEvicted(tokens: number, usedTokens: number, nowMs: number, visit: EvictionVisitor): void {
-    let missing = tokens - this.spareTokens(usedTokens);
+    let missing = tokens - this.#spareTokens(usedTokens);
     for (let slot = this.#oldest; slot !== NONE && missing > 0; slot = this.#newer[slot] as number) {
       const blockTokens = this.#blockTokens[slot] as number;
       if (!this.#isAnonymous(slot)) {

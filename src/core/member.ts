@@ -1,6 +1,7 @@
 import type { Account } from "./account.ts";
 import { Breaker, type EjectionOptions } from "./breaker.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
+import type { EngineCoefficients } from "./engine-coefficients.ts";
 import { EngineSpeed } from "./engine-speed.ts";
 import type { FirstBlocks } from "./first-blocks.ts";
 import { type Availability, takesTraffic } from "./health.ts";
@@ -19,6 +20,7 @@ export class Member implements Candidate {
   endpoint: Endpoint;
   readonly account: Account;
   readonly speed: EngineSpeed;
+  readonly coefficients: EngineCoefficients;
   /** Learns `speed` from the requests that run there. */
   readonly observer: SpeedObserver;
   readonly mirror: KvMirror;
@@ -28,6 +30,10 @@ export class Member implements Candidate {
   readonly breaker: Breaker;
   readonly slowStart: SlowStart;
   signals: EngineSignals | undefined;
+  #kvCapacityTokens: number | undefined;
+  /** As it was reported last; a report that leaves it out does not change the cache. */
+  #reportedKvCapacityTokens: number | undefined;
+  #kvBlockTokens = KV_BLOCK_TOKENS;
   availability: Availability = "unknown";
   /** It refused a request for overload: until then others go first. */
   busyUntilMs: number = Number.NEGATIVE_INFINITY;
@@ -38,8 +44,10 @@ export class Member implements Candidate {
 
   constructor(endpoint: Endpoint, account: Account, shared: PoolKnowledge, held: HoldingLine) {
     this.endpoint = endpoint;
+    this.#kvCapacityTokens = endpoint.kvCapacityTokens;
     this.account = account;
     this.speed = new EngineSpeed(shared.speeds, endpoint.tokensPerSecond);
+    this.coefficients = this.speed.settledCoefficients;
     this.observer = new SpeedObserver(account, this.speed);
     this.mirror = new KvMirror(endpoint.kvCapacityTokens, shared.reuse, shared.firstBlocks);
     this.held = held;
@@ -48,18 +56,18 @@ export class Member implements Candidate {
   }
 
   get kvCapacityTokens(): number | undefined {
-    return this.endpoint.kvCapacityTokens ?? this.signals?.kvCapacityTokens;
+    return this.#kvCapacityTokens;
   }
 
   get kvTokens(): number {
     const { contextTokens, waitingPromptTokens, requests } = this.account;
     // Half of each request's last block is empty, on the mean.
-    const unfilledTokens = (requests * (this.signals?.kvBlockTokens ?? KV_BLOCK_TOKENS)) / 2;
+    const unfilledTokens = (requests * this.#kvBlockTokens) / 2;
     return contextTokens + waitingPromptTokens - this.mirror.sharedTokens + unfilledTokens;
   }
 
-  get spareKvTokens(): number {
-    return this.mirror.spareTokens(this.kvTokens);
+  get evictableKvTokens(): number {
+    return this.mirror.evictableTokens;
   }
 
   /** When prefill whose end other balancers do not tell as it comes is believed to be done; undefined: there is none. */
@@ -104,6 +112,21 @@ export class Member implements Candidate {
 
   visitEvicted(tokens: number, nowMs: number, visit: EvictionVisitor): void {
     this.mirror.visitEvicted(tokens, this.kvTokens, nowMs, visit);
+  }
+
+  /** It is configured anew. */
+  reconfigure(endpoint: Endpoint): void {
+    this.endpoint = endpoint;
+    this.speed.configure(endpoint.tokensPerSecond);
+    this.#resize();
+  }
+
+  /** Its engine told how it is. */
+  report(signals: EngineSignals): void {
+    this.signals = signals;
+    this.#reportedKvCapacityTokens = signals.kvCapacityTokens ?? this.#reportedKvCapacityTokens;
+    this.#kvBlockTokens = signals.kvBlockTokens ?? KV_BLOCK_TOKENS;
+    this.#resize();
   }
 
   /** Probes or requests found it in another state. Out of reach or loading, it comes back as an engine that begins anew. */
@@ -169,6 +192,11 @@ export class Member implements Candidate {
     const busyMs = Math.min(retryAfterMs ?? DEFAULT_BUSY_MS, MAX_BUSY_MS);
     this.busyUntilMs = Math.max(this.busyUntilMs, nowMs + busyMs);
     return !wasBusy;
+  }
+
+  #resize(): void {
+    this.#kvCapacityTokens = this.endpoint.kvCapacityTokens ?? this.#reportedKvCapacityTokens;
+    this.mirror.resize(this.#kvCapacityTokens);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ZodType } from "zod";
 import type { Account } from "./account.ts";
 import type { Endpoint, EngineSignals } from "./endpoint.ts";
+import type { EngineCoefficients } from "./engine-coefficients.ts";
 import type { EngineSpeed } from "./engine-speed.ts";
 import type { Random } from "./random.ts";
 import type { RequestProfile } from "./request.ts";
@@ -13,14 +14,16 @@ export interface Candidate {
   readonly account: Account;
   /** How fast it is: configured or learned. */
   readonly speed: EngineSpeed;
+  /** `speed.coefficients`, up to date when `choose` is called: at hand for those who read them of every endpoint. */
+  readonly coefficients: EngineCoefficients;
   /** What the engine last reported; undefined: nothing yet. */
   readonly signals: EngineSignals | undefined;
   /** KV cache size in tokens, configured or reported; undefined: unknown. */
   readonly kvCapacityTokens: number | undefined;
   /** KV tokens that the requests in flight take there, what they share counted once and blocks counted whole. */
   readonly kvTokens: number;
-  /** KV tokens that neither requests in flight take there nor cached prefixes; unknown KV size: infinite. */
-  readonly spareKvTokens: number;
+  /** KV tokens that are cached there and that no request in flight uses: they go when room is needed. */
+  readonly evictableKvTokens: number;
   /** Requests assigned to it that the balancer holds back. */
   readonly held: HeldWork;
   /** Prompt tokens of `request` believed to be in its prefix cache. */

@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { engineSignals } from "../../test/support/engine-signals.ts";
 import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import { refusalOf } from "./eligibility.ts";
 import { type Endpoint, endpoint } from "./endpoint.ts";
+import { PRIOR_COEFFICIENTS } from "./engine-coefficients.ts";
 import { Ledger } from "./ledger.ts";
 import type { Member } from "./member.ts";
 import type { Pool } from "./pool.ts";
@@ -102,13 +104,35 @@ describe("membership", () => {
 });
 
 describe("a member", () => {
-  it("has the KV capacity that is configured, else the one reported, else none", () => {
-    const signals = { kvCapacityTokens: 500 } as Member["signals"];
+  it("are asked for with their speeds up to date", () => {
+    const pool = poolOf({ id: "a" }, { id: "b" });
+    const [one, other] = pool.members as [Member, Member];
+    const stretch = {
+      tokens: 10,
+      sequences: 8,
+      contextTokens: 8000,
+      prefillTokens: 0,
+      prefillPairs: 0,
+      prefillSteps: 0,
+    };
+    one.speed.observeDecode(stretch, 1000);
+    pool.eligible(REQUEST, [], {}, 0);
+    for (const { coefficients, speed } of [one, other]) {
+      expect(coefficients.weightsMs).toBeGreaterThan(2 * PRIOR_COEFFICIENTS.weightsMs);
+      expect(coefficients).toBe(speed.coefficients);
+    }
+  });
+
+  it("has the KV capacity that is configured, else the one reported last, else none", () => {
     const pool = poolOf({ id: "a", kvCapacityTokens: 1000 }, { id: "b" });
-    for (const each of pool.members) each.signals = signals;
-    expect(pool.members.map(({ kvCapacityTokens }) => kvCapacityTokens)).toEqual([1000, 500]);
-    member(pool, "b").signals = undefined;
-    expect(member(pool, "b").kvCapacityTokens).toBeUndefined();
+    const capacities = () => pool.members.map(({ kvCapacityTokens }) => kvCapacityTokens);
+    expect(capacities()).toEqual([1000, undefined]);
+    for (const each of pool.members) each.report(engineSignals({ kvCapacityTokens: 500 }));
+    expect(capacities()).toEqual([1000, 500]);
+    pool.setEndpoints([endpoint({ id: "a" }), endpoint({ id: "b", kvCapacityTokens: 2000 })]);
+    expect(capacities()).toEqual([500, 2000]);
+    for (const each of pool.members) each.report(engineSignals({}));
+    expect(capacities()).toEqual([500, 2000]);
   });
 
   it.each([

@@ -137,7 +137,7 @@ export class Pool {
   }
 
   /**
-   * Every member is either in `members` or excluded.
+   * Every member is either in `members` or excluded, and what is believed of its speed is up to date.
    * @param isWaiting Somebody has to wait: where requests do, a cold endpoint that has nothing to do helps, one request
    * at a time.
    */
@@ -148,6 +148,7 @@ export class Pool {
     nowMs: number,
     isWaiting: boolean = this.#holding.size > 0,
   ): Eligibility {
+    this.#shared.speeds.settle();
     const standing = this.#standing(request, tried, nowMs);
     const eligible = withRoom(standing, request, policy);
     const ramp = nowMs < this.#warmAtMs ? rampOf(eligible.members, nowMs) : undefined;
@@ -212,9 +213,7 @@ export class Pool {
   #keep(endpoint: Endpoint, nowMs: number): Member | undefined {
     const kept = this.#members.get(endpoint.id) ?? this.#revive(endpoint, nowMs);
     if (kept?.endpoint.url !== endpoint.url) return undefined;
-    kept.endpoint = endpoint;
-    kept.speed.configure(endpoint.tokensPerSecond);
-    kept.mirror.resize(kept.kvCapacityTokens);
+    kept.reconfigure(endpoint);
     return kept;
   }
 

@@ -41,6 +41,13 @@ export class SpeedScales {
   }
 }
 
+/** One endpoint, as its pool knows it. */
+export interface PooledSpeed {
+  readonly scales: SpeedScales;
+  /** Brings up to date what is believed of it. */
+  update(): void;
+}
+
 /** What the members' values come to; logarithms. */
 interface Summary {
   readonly decodeLog: number;
@@ -54,7 +61,10 @@ interface Summary {
  * would speak for all, and in a mixed fleet every other be believed to be more like it than it is.
  */
 export class SpeedPool {
-  readonly #members = new Set<SpeedScales>();
+  readonly #members = new Set<PooledSpeed>();
+  /** Those of which something of their own has changed since all were settled. */
+  readonly #unsettled = new Set<PooledSpeed>();
+  #settledVersion = 0;
   readonly #samples: Record<Scale, number> = { decode: 0, prefill: 0 };
   /** Observations since the last summary. */
   #unsummed = 0;
@@ -106,20 +116,42 @@ export class SpeedPool {
     return this.#samples[scale];
   }
 
-  observed(scale: Scale): void {
+  /**
+   * Brings up to date what is believed of its endpoints, before a decision that reads it of all of them. Mostly little is
+   * to be done: one by one each would have to be asked.
+   */
+  settle(): void {
+    if (this.#settledVersion !== this.#version) {
+      this.#settledVersion = this.#version;
+      for (const member of this.#members) member.update();
+    } else if (this.#unsettled.size > 0) {
+      for (const member of this.#unsettled) member.update();
+    } else {
+      return;
+    }
+    this.#unsettled.clear();
+  }
+
+  /** Something of the endpoint's own has changed. */
+  unsettle(member: PooledSpeed): void {
+    this.#unsettled.add(member);
+  }
+
+  observed(member: PooledSpeed, scale: Scale): void {
+    this.unsettle(member);
     this.#samples[scale]++;
     this.#unsummed++;
     const samples = this.#samples.decode + this.#samples.prefill;
     if (this.#unsummed > Math.min(this.size - 1, samples / MANY)) this.#changed();
   }
 
-  add(scales: SpeedScales): void {
-    this.#members.add(scales);
+  add(member: PooledSpeed): void {
+    this.#members.add(member);
     this.#changed();
   }
 
-  remove(scales: SpeedScales): void {
-    this.#members.delete(scales);
+  remove(member: PooledSpeed): void {
+    this.#members.delete(member);
     this.#changed();
   }
 
@@ -137,7 +169,7 @@ export class SpeedPool {
   #sumUp(last: Summary): Summary {
     this.#unsummed = 0;
     this.#isStale = false;
-    const members = [...this.#members];
+    const members = [...this.#members].map(({ scales }) => scales);
     const decodes = members.map(({ decode }) => decode).filter(isSeen);
     const prefills = members.map(({ prefill }) => prefill).filter(isSeen);
     const ratioLogs = {

@@ -1,4 +1,4 @@
-import type { EngineCoefficients } from "../core/index.ts";
+import { type EngineCoefficients, engineCoefficients, type MeasuredCoefficients } from "../core/index.ts";
 
 /** Default tokens per KV block, as in vLLM. */
 export const BLOCK_TOKENS = 16;
@@ -29,14 +29,14 @@ const SMALL = { maxBatchTokens: 2048, maxSequences: 256 };
 const HOPPER_BEND = 3;
 const AMPERE_BEND = 2;
 
-type Row = Omit<EngineCoefficients, "maxBatchTokens" | "sequenceMs"> & { readonly kvTokens: number };
+type Row = Omit<MeasuredCoefficients, "maxBatchTokens" | "sequenceMs"> & { readonly kvTokens: number };
 
 function profile(name: string, summary: string, bend: number, limits: typeof LARGE, row: Row): EngineProfile {
   const { kvTokens, ...measured } = row;
   return {
     name,
     summary,
-    coefficients: { ...measured, sequenceMs: SEQUENCE_MS, maxBatchTokens: limits.maxBatchTokens },
+    coefficients: engineCoefficients({ ...measured, sequenceMs: SEQUENCE_MS, maxBatchTokens: limits.maxBatchTokens }),
     bend,
     kvTokens,
     maxSequences: limits.maxSequences,

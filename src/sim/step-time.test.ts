@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { decodeStepMs, prefillMs } from "../core/index.ts";
+import { decodeStepMs, engineCoefficients, prefillMs } from "../core/index.ts";
 import { ENGINE_PROFILES, type EngineProfile, engineProfile } from "./engine-profiles.ts";
 import { stepMs } from "./step-time.ts";
 
@@ -14,7 +14,7 @@ describe("stepMs", () => {
     const profile: EngineProfile = {
       ...profileOf("llama8b-h100"),
       bend: 2,
-      coefficients: {
+      coefficients: engineCoefficients({
         stepMs: 1,
         weightsMs: 3,
         computeMs: 0.04,
@@ -23,7 +23,7 @@ describe("stepMs", () => {
         contextMs: 0.0001,
         sequenceMs: 0.5,
         maxBatchTokens: 8192,
-      },
+      }),
     };
     // 1 + sqrt(3^2 + 4^2) + 1 + 0.2 + 0.3 + 1
     expect(stepMs(profile, { tokens: 100, pairs: 200, contextTokens: 3000, decodes: 2 })).toBeCloseTo(8.5, 12);

@@ -26,14 +26,16 @@ export interface CandidateFacts {
 /** A candidate by its figures alone, without a pool and a ledger behind it. */
 export function candidate(facts: CandidateFacts): Candidate {
   const { id, account, signals, kvTokens = 0, kvCapacityTokens, heldAhead = NOTHING, cachedTokens = 0 } = facts;
+  const speed = new EngineSpeed(new SpeedPool(), undefined);
   return {
     endpoint: endpoint({ id }),
     account: { ...IDLE, ...account },
-    speed: new EngineSpeed(new SpeedPool(), undefined),
+    speed,
+    coefficients: speed.coefficients,
     signals: signals && engineSignals(signals),
     kvTokens,
     kvCapacityTokens,
-    spareKvTokens: Number.POSITIVE_INFINITY,
+    evictableKvTokens: 0,
     held: { requests: heldAhead === NOTHING ? 0 : 1, aheadOf: () => heldAhead, countBehind: () => 0 },
     cachedTokens: ({ promptTokens }: RequestProfile) => Math.min(cachedTokens, promptTokens - 1),
     visitEvicted: () => undefined,

@@ -9,14 +9,20 @@ import type { Candidate } from "../policy.ts";
  * A reserve of 3 o is exceeded once in 20 times; then a running request is preempted, and its work done twice.
  *
  * @param outputTokens Expected of the newcomer.
+ * @param kvTokens The candidate's own, where they were asked for already.
  */
-export function missingKvTokens(candidate: Candidate, promptTokens: number, outputTokens: number): number {
+export function missingKvTokens(
+  candidate: Candidate,
+  promptTokens: number,
+  outputTokens: number,
+  kvTokens: number = candidate.kvTokens,
+): number {
   const { account, kvCapacityTokens } = candidate;
   if (kvCapacityTokens === undefined) return 0;
   const meanRemainingTokens = (account.outputTokens + outputTokens) / (account.requests + 1);
   const growth = Math.min(GROWTH_RESERVE * meanRemainingTokens, MAX_RESERVE * kvCapacityTokens);
   const reserve = Math.max(MIN_RESERVE * kvCapacityTokens, growth);
-  return candidate.kvTokens + promptTokens + reserve - kvCapacityTokens;
+  return kvTokens + promptTokens + reserve - kvCapacityTokens;
 }
 
 /** Of a large cache some blocks are always in between: freed but not seen to be, or filled by a step in progress. */

@@ -13,7 +13,9 @@ export class Placing {
   decodeTokens = 0;
   /** By candidate: what there is to compute of the prompt. */
   readonly prefillTokens: number[] = [];
-  /** The same where most of it is cached. */
+  /** By candidate: see `Candidate.kvTokens`. */
+  readonly kvTokens: number[] = [];
+  /** What there is to compute of the prompt where most of it is cached. */
   leastPrefillTokens = 0;
   /** Attention pairs of that. */
   leastPrefillPairs = 0;
@@ -26,17 +28,20 @@ export class Placing {
   place: HoldingPlace | undefined;
 
   begin(request: RequestProfile, candidates: Candidates, context: PolicyContext): void {
+    const promptTokens = Math.ceil(request.promptTokens);
     let mostCachedTokens = 0;
     let kvUsed = 0;
     let computeUsed = 0;
     // One pass: in a large fleet the way through the memory of all candidates is most of what a decision costs.
     for (let i = 0; i < candidates.length; i++) {
       const candidate = candidates[i] as Candidate;
-      kvUsed += kvUse(candidate);
-      computeUsed += computeUse(candidate);
+      const { account, coefficients, kvTokens, kvCapacityTokens = Number.POSITIVE_INFINITY } = candidate;
       const cachedTokens = candidate.cachedTokens(request);
-      this.prefillTokens[i] = uncachedTokens(request, cachedTokens);
+      this.kvTokens[i] = kvTokens;
+      this.prefillTokens[i] = uncachedTokens(promptTokens, cachedTokens);
       mostCachedTokens = Math.max(mostCachedTokens, cachedTokens);
+      kvUsed += Math.min(1, kvTokens / kvCapacityTokens);
+      computeUsed += account.runningRequests / coefficients.fullBatch;
     }
     const best = costOf(request, mostCachedTokens);
     this.promptTokens = best.promptTokens;
@@ -52,24 +57,13 @@ export class Placing {
 }
 
 /**
- * How much running requests are spared a newcomer, 1 to 0. Sparing them keeps short answers and long
+ * How much running requests are spared a newcomer, 1 to 0, by the means over the fleet of how much of the KV caches
+ * requests in flight take, and of how full decode batches are. Sparing them keeps short answers and long
  * prompts apart, which pays while memory and compute are at hand; once the fleet's KV caches or its
  * decode batches fill up, keeping them even is worth more.
  */
 function sparingOf(meanKvUse: number, meanComputeUse: number): number {
   return fade(meanKvUse, 0.6, 0.9) * fade(meanComputeUse, 0.6, 1);
-}
-
-/** Share of its KV cache that requests in flight take; unknown KV size: 0. */
-function kvUse(candidate: Candidate): number {
-  const { kvCapacityTokens } = candidate;
-  return kvCapacityTokens === undefined ? 0 : Math.min(1, candidate.kvTokens / kvCapacityTokens);
-}
-
-/** Its running requests against those whose compute takes as long as reading the weights. */
-function computeUse({ account, speed }: Candidate): number {
-  const { computeMs, weightsMs } = speed.coefficients;
-  return (computeMs * account.runningRequests) / weightsMs;
 }
 
 /** 1 up to `start`, 0 from `end` on, a straight line between. */

@@ -85,7 +85,8 @@ export function writePrice(
   const { account, held } = candidate;
   const { promptTokens, decodeTokens, sparing, nowMs, urgency } = placing;
   const prefillTokens = placing.prefillTokens[i] as number;
-  const engine = candidate.speed.coefficients;
+  const kvTokens = placing.kvTokens[i] as number;
+  const engine = candidate.coefficients;
   const running = account.runningRequests;
   const ownMs = prefillMs(engine, prefillTokens, attentionPairs(prefillTokens, promptTokens));
   const bestMs = prefillMs(engine, placing.leastPrefillTokens, placing.leastPrefillPairs);
@@ -99,13 +100,13 @@ export function writePrice(
   const behind = isHeldFor ? held.countBehind(key, urgency) : 0;
 
   const firstToken = firstTokenMs(account, engine, prefillTokens, ahead, ownMs, nowMs);
-  const memory = memoryMs(candidate, stepMs, placing, ahead);
+  const memory = memoryMs(candidate, kvTokens, stepMs, placing, ahead);
   const decode = DECODE_WEIGHT * decodeTokens * (stepMs * stallFactor + growMs);
   const stall = SPARING_WEIGHT * sparing * running * ownMs;
   const slowdown = SPARING_WEIGHT * sparing * running * decodeTokens * growMs;
   const queueBehind = QUEUE_WEIGHT * (account.waitingRequests + behind) * ownMs;
   const recompute = RECOMPUTE_WEIGHT * (ownMs - bestMs);
-  const eviction = EVICTION_WEIGHT * evictionMs(candidate, engine, prefillTokens + decodeTokens, nowMs);
+  const eviction = EVICTION_WEIGHT * evictionMs(candidate, kvTokens, engine, prefillTokens + decodeTokens, nowMs);
   const at = i * PRICE_LENGTH;
   prices[at] = firstToken;
   prices[at + 1] = memory;
@@ -169,12 +170,14 @@ function firstTokenMs(
  * Requests end at a rate of running requests / (output tokens still expected of one x step), each with its context:
  * that is how fast memory comes free.
  */
-function memoryMs(candidate: Candidate, stepMs: number, placing: Placing, held: HeldPrefill): number {
+function memoryMs(candidate: Candidate, kvTokens: number, stepMs: number, placing: Placing, held: HeldPrefill): number {
   const { account } = candidate;
   if (account.runningRequests === 0) return 0;
-  const missingTokens = missingKvTokens(candidate, placing.promptTokens + held.prefillTokens, placing.decodeTokens);
+  const promptTokens = placing.promptTokens + held.prefillTokens;
+  const missingTokens = missingKvTokens(candidate, promptTokens, placing.decodeTokens, kvTokens);
+  if (missingTokens <= 0) return 0;
   const remainingTokens = account.outputTokens / account.requests;
-  return missingTokens <= 0 ? 0 : (missingTokens * remainingTokens * stepMs) / account.contextTokens;
+  return (missingTokens * remainingTokens * stepMs) / account.contextTokens;
 }
 
 /** What running decodes add to a step that prefill fills. */
@@ -189,7 +192,7 @@ function sharedStepMs(account: Account, engine: EngineCoefficients): number {
 /** What the request adds to every decode step while it runs; halfway through its answer, on the mean. */
 function stepGrowthMs(account: Account, engine: EngineCoefficients, placing: Placing, prefillShare: number): number {
   // Its compute is hidden behind the reading of the weights, unless the batch is larger or prefill uses the gap.
-  const isComputeBound = engine.computeMs * account.runningRequests > engine.weightsMs;
+  const isComputeBound = account.runningRequests > engine.fullBatch;
   return (
     engine.contextMs * (placing.promptTokens + placing.decodeTokens / 2) +
     engine.sequenceMs +
@@ -204,13 +207,24 @@ function recentPrefillShare(account: Account, engine: EngineCoefficients, nowMs:
 }
 
 /** Prefill that will be done again for what this request pushes out of the cache, by how often it is still to be used. */
-function evictionMs(candidate: Candidate, engine: EngineCoefficients, tokens: number, nowMs: number): number {
-  if (tokens <= candidate.spareKvTokens) return 0;
-  let lostMs = 0;
+function evictionMs(
+  candidate: Candidate,
+  kvTokens: number,
+  engine: EngineCoefficients,
+  tokens: number,
+  nowMs: number,
+): number {
+  const { kvCapacityTokens = Number.POSITIVE_INFINITY, evictableKvTokens } = candidate;
+  // Apart: a function that makes another one keeps what both use on the heap, from its first line on.
+  return tokens <= kvCapacityTokens - kvTokens - evictableKvTokens ? 0 : lostMs(candidate, engine, tokens, nowMs);
+}
+
+function lostMs(candidate: Candidate, engine: EngineCoefficients, tokens: number, nowMs: number): number {
+  let ms = 0;
   candidate.visitEvicted(tokens, nowMs, (blockTokens, startTokens, usesToCome) => {
-    lostMs += usesToCome * prefillMs(engine, blockTokens, blockTokens * (startTokens + blockTokens / 2));
+    ms += usesToCome * prefillMs(engine, blockTokens, blockTokens * (startTokens + blockTokens / 2));
   });
-  return lostMs;
+  return ms;
 }
 
 const NOTHING_HELD: HeldPrefill = { prefillTokens: 0, prefillPairs: 0 };
