@@ -3,6 +3,7 @@ import type { Access } from "./access/access.ts";
 import type { GatewayMetrics } from "./admin/metrics.ts";
 import type { PoolBudgets } from "./failover/pool-budgets.ts";
 import type { BufferBudget } from "./request/buffer-budget.ts";
+import type { LoopTurns } from "./request/loop-turns.ts";
 import type { SenderReaders } from "./request/sender.ts";
 import type { Upstreams } from "./upstream/upstreams.ts";
 import type { Watchdog } from "./watchdog.ts";
@@ -17,4 +18,5 @@ export interface GatewayParts {
   readonly access: Access;
   readonly buffers: BufferBudget;
   readonly budgets: PoolBudgets;
+  readonly turns: LoopTurns;
 }

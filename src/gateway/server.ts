@@ -11,6 +11,7 @@ import { PoolBudgets } from "./failover/pool-budgets.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import { closeNow, Listener, listenOn } from "./listener.ts";
 import { BufferBudget } from "./request/buffer-budget.ts";
+import { LoopTurns } from "./request/loop-turns.ts";
 import { senderReaders } from "./request/sender.ts";
 import { findRoute, PASSTHROUGH, type Route } from "./routes.ts";
 import { warnOfTls } from "./tls-warnings.ts";
@@ -61,6 +62,7 @@ function gatewayParts(runtime: Runtime): GatewayParts {
     metrics: new GatewayMetrics(runtime, upstreams, buffers),
     buffers,
     budgets: new PoolBudgets(),
+    turns: new LoopTurns(),
   };
 }
 
