@@ -5,20 +5,20 @@ import { missingKvTokens } from "./kv-room.ts";
 /** KV tokens kept free at an endpoint of 10,000 when a request of `outputTokens` comes. */
 function reserveOf(account: CandidateFacts["account"], outputTokens: number): number {
   const empty = candidate({ id: "a", kvCapacityTokens: 10_000, ...(account && { account }) });
-  return missingKvTokens(empty, 10_000, outputTokens);
+  return missingKvTokens(empty, 0, 10_000, outputTokens);
 }
 
 describe("room in a KV cache", () => {
   it("is what the requests there, the newcomer's prompt and the reserve leave of it", () => {
     const account = { requests: 4, outputTokens: 400 };
-    const engine = candidate({ id: "a", kvCapacityTokens: 10_000, kvTokens: 5000, account });
-    const missing = (promptTokens: number) => missingKvTokens(engine, promptTokens, 100);
+    const engine = candidate({ id: "a", kvCapacityTokens: 10_000, account });
+    const missing = (promptTokens: number) => missingKvTokens(engine, 5000, promptTokens, 100);
     expect([missing(4700), missing(4701), missing(0), missing(100_000)]).toEqual([0, 1, -4700, 95_300]);
   });
 
   it("never lacks where the size of the cache is not known", () => {
-    const engine = candidate({ id: "a", kvTokens: 1e9, account: { requests: 100, outputTokens: 1e6 } });
-    expect(missingKvTokens(engine, 1e9, 1e6)).toBe(0);
+    const engine = candidate({ id: "a", account: { requests: 100, outputTokens: 1e6 } });
+    expect(missingKvTokens(engine, 1e9, 1e9, 1e6)).toBe(0);
   });
 
   it.each([

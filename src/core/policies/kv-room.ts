@@ -8,16 +8,15 @@ import type { Candidate } from "../policy.ts";
  * the mean, each of which takes B tokens: so what is generated until then is about exponential of mean o, whatever B.
  * A reserve of 3 o is exceeded once in 20 times; then a running request is preempted, and its work done twice.
  *
+ * @param kvTokens The candidate's, which who asks has at hand.
  * @param outputTokens Expected of the newcomer.
- * @param kvTokens The candidate's own, where they were asked for already.
  */
 export function missingKvTokens(
-  candidate: Candidate,
+  { account, kvCapacityTokens }: Candidate,
+  kvTokens: number,
   promptTokens: number,
   outputTokens: number,
-  kvTokens: number = candidate.kvTokens,
 ): number {
-  const { account, kvCapacityTokens } = candidate;
   if (kvCapacityTokens === undefined) return 0;
   const meanRemainingTokens = (account.outputTokens + outputTokens) / (account.requests + 1);
   const growth = Math.min(GROWTH_RESERVE * meanRemainingTokens, MAX_RESERVE * kvCapacityTokens);

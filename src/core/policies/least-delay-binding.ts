@@ -35,7 +35,7 @@ function fits({ promptTokens, output }: RequestProfile, candidate: Candidate): b
   const { account, signals } = candidate;
   if (account.requests === 0) return true;
   if (account.requests >= (signals?.maxRunningRequests ?? Number.POSITIVE_INFINITY)) return false;
-  return missingKvTokens(candidate, promptTokens, output.meanTokens) <= 0;
+  return missingKvTokens(candidate, candidate.kvTokens, promptTokens, output.meanTokens) <= 0;
 }
 
 /**

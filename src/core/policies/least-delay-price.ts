@@ -124,9 +124,8 @@ function keyAt({ endpoint }: Candidate, ownMs: number, { arrivedAtMs, place }: P
   return place?.endpointId === endpoint.id ? place.key : leastDelayKey(ownMs, arrivedAtMs);
 }
 
-/** Prefill that the endpoint still has to do for those that were sent there, less what it is believed to have done. */
+/** Prefill that the endpoint still has to do for those that wait there, less what it is believed to have done. */
 function backlogMs(account: Account, engine: EngineCoefficients, nowMs: number): number {
-  if (account.waitingRequests === 0) return 0;
   const oldest = account.oldestWaiting;
   const oldestMs = oldest === undefined ? 0 : prefillMs(engine, oldest.prefillTokens, oldest.prefillPairs);
   // Of what others sent the end is not seen: in time all of it is believed to be done.
@@ -161,9 +160,10 @@ function firstTokenMs(
   ownMs: number,
   nowMs: number,
 ): number {
-  const aheadMs = backlogMs(account, engine, nowMs) + prefillMs(engine, held.prefillTokens, held.prefillPairs);
+  const thereMs = account.waitingRequests > 0 ? backlogMs(account, engine, nowMs) : 0;
+  const heldMs = prefillMs(engine, held.prefillTokens, held.prefillPairs);
   const tokens = account.waitingPrefillTokens + held.prefillTokens + prefillTokens;
-  return aheadMs + ownMs + (1 + tokens / engine.maxBatchTokens) * sharedStepMs(account, engine);
+  return thereMs + heldMs + ownMs + (1 + tokens / engine.maxBatchTokens) * sharedStepMs(account, engine);
 }
 
 /**
@@ -174,7 +174,7 @@ function memoryMs(candidate: Candidate, kvTokens: number, stepMs: number, placin
   const { account } = candidate;
   if (account.runningRequests === 0) return 0;
   const promptTokens = placing.promptTokens + held.prefillTokens;
-  const missingTokens = missingKvTokens(candidate, promptTokens, placing.decodeTokens, kvTokens);
+  const missingTokens = missingKvTokens(candidate, kvTokens, promptTokens, placing.decodeTokens);
   if (missingTokens <= 0) return 0;
   const remainingTokens = account.outputTokens / account.requests;
   return (missingTokens * remainingTokens * stepMs) / account.contextTokens;
