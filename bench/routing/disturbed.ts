@@ -161,6 +161,7 @@ class Misjudged implements Candidate {
 class WrongSpeed extends EngineSpeed {
   readonly #truth: EngineSpeed;
   readonly #factor: number;
+
   constructor(truth: EngineSpeed, factor: number) {
     super(new SpeedPool(), undefined);
     this.#truth = truth;

@@ -193,7 +193,8 @@ export class MutableAccount implements Account {
 
   /** The endpoint left: what others have there is theirs to know. */
   forgetOthers(): void {
-    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, false, this.#recent.tickMs);
+    const nowMs = Math.max(this.#recent.tickMs, this.#ownRecent.tickMs);
+    for (const from of [...this.#others.keys()]) this.adopt(from, undefined, false, nowMs);
   }
 
   #addSums({ share, isPrompt }: OthersShare, sign: 1 | -1): void {
@@ -219,7 +220,8 @@ export class MutableAccount implements Account {
 
 /**
  * Prefill that was sent lately, fading with `RECENT_PREFILL_MS`. Kept as what it would have been at the last tick, had it
- * been sent then: what is left of that is the same part for all accounts.
+ * been sent then: what is left of that is the same part for all accounts. To read it may move it on to a later tick, so
+ * that this is done once.
  */
 class RecentPrefill {
   #tokens = 0;

@@ -48,6 +48,7 @@ export const PRIOR_COEFFICIENTS: EngineCoefficients = engineCoefficients({
 /** Those that are measured; the others follow. */
 export type MeasuredCoefficients = Omit<EngineCoefficients, "prefillTokenMs" | "fullBatch">;
 
+/** Those of an engine of which these were measured. */
 export function engineCoefficients(measured: MeasuredCoefficients): EngineCoefficients {
   const { weightsMs, computeMs, tokenMs } = measured;
   return { ...measured, prefillTokenMs: computeMs + tokenMs, fullBatch: weightsMs / computeMs };

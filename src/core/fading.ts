@@ -26,6 +26,7 @@ export class Fading {
     return this.#leftSinceTick;
   }
 
+  /** From here on all is as of `nowMs`: that is worked out once for all sums. */
   moveTo(nowMs: number): void {
     if (nowMs !== this.#nowMs) this.#move(nowMs);
   }

@@ -194,6 +194,22 @@ describe("an account", () => {
     expect(recentMs(1000 + RECENT_PREFILL_MS)).toBeCloseTo(wholeMs + wholeMs / Math.E, 9);
   });
 
+  it("keeps its own recent prefill when the endpoint leaves, however long ago others told of theirs", () => {
+    const ledger = new Ledger();
+    open(ledger, 0);
+    ledger.adopt("a", "other", ledger.own("a", 0), true, 0);
+    const hoursLaterMs = 1e8;
+    open(ledger, hoursLaterMs);
+    const ownTokens = () => ledger.own("a", hoursLaterMs).recentPrefillTokens;
+    expect(ownTokens()).toBeCloseTo(1000, 6);
+    ledger.forget("a");
+    expect(ownTokens()).toBeCloseTo(1000, 6);
+    expect(ledger.account("a").recentPrefillMs(PRIOR_COEFFICIENTS, hoursLaterMs)).toBeCloseTo(
+      prefillMs(PRIOR_COEFFICIENTS, 1000, 500_000),
+      6,
+    );
+  });
+
   it("equals the sum of its open leases at every step, whatever happens to them", () => {
     const event = fc.record({
       kind: fc.constantFrom("open", "open", "firstToken", "progress", "close", "forget", "return"),

@@ -29,9 +29,10 @@ export class Member implements Candidate {
   /** What its requests say of it: whether it is ejected. */
   readonly breaker: Breaker;
   readonly slowStart: SlowStart;
-  signals: EngineSignals | undefined;
+  #signals: EngineSignals | undefined;
+  /** Of what is configured and reported, worked out once: every decision reads it of every endpoint. */
   #kvCapacityTokens: number | undefined;
-  /** As it was reported last; a report that leaves it out does not change the cache. */
+  /** This and the next as they were reported last: a report that leaves one out does not change the cache. */
   #reportedKvCapacityTokens: number | undefined;
   #kvBlockTokens = KV_BLOCK_TOKENS;
   availability: Availability = "unknown";
@@ -53,6 +54,10 @@ export class Member implements Candidate {
     this.held = held;
     this.breaker = new Breaker(shared.ejection);
     this.slowStart = new SlowStart(shared.slowStartMs);
+  }
+
+  get signals(): EngineSignals | undefined {
+    return this.#signals;
   }
 
   get kvCapacityTokens(): number | undefined {
@@ -123,9 +128,9 @@ export class Member implements Candidate {
 
   /** Its engine told how it is. */
   report(signals: EngineSignals): void {
-    this.signals = signals;
+    this.#signals = signals;
     this.#reportedKvCapacityTokens = signals.kvCapacityTokens ?? this.#reportedKvCapacityTokens;
-    this.#kvBlockTokens = signals.kvBlockTokens ?? KV_BLOCK_TOKENS;
+    this.#kvBlockTokens = signals.kvBlockTokens ?? this.#kvBlockTokens;
     this.#resize();
   }
 

@@ -14,7 +14,10 @@ export interface Candidate {
   readonly account: Account;
   /** How fast it is: configured or learned. */
   readonly speed: EngineSpeed;
-  /** `speed.coefficients`, up to date when `choose` is called: at hand for those who read them of every endpoint. */
+  /**
+   * `speed.coefficients`, at hand for `choose` and `hasRoom`, which read them of every endpoint. They are brought up to
+   * date before a decision; at any other time ask `speed`.
+   */
   readonly coefficients: EngineCoefficients;
   /** What the engine last reported; undefined: nothing yet. */
   readonly signals: EngineSignals | undefined;

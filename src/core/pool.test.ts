@@ -4,7 +4,7 @@ import { emptyPool } from "../../test/support/fleet.ts";
 import { costOf } from "./cost.ts";
 import type { Exclusion, RefusalReason } from "./decision.ts";
 import { refusalOf } from "./eligibility.ts";
-import { type Endpoint, endpoint } from "./endpoint.ts";
+import { type Endpoint, type EngineSignals, endpoint } from "./endpoint.ts";
 import { PRIOR_COEFFICIENTS } from "./engine-coefficients.ts";
 import { Ledger } from "./ledger.ts";
 import type { Member } from "./member.ts";
@@ -104,7 +104,7 @@ describe("membership", () => {
 });
 
 describe("a member", () => {
-  it("are asked for with their speeds up to date", () => {
+  it("has coefficients at hand that are up to date whenever it is asked who may take a request", () => {
     const pool = poolOf({ id: "a" }, { id: "b" });
     const [one, other] = pool.members as [Member, Member];
     const stretch = {
@@ -118,6 +118,7 @@ describe("a member", () => {
     one.speed.observeDecode(stretch, 1000);
     pool.eligible(REQUEST, [], {}, 0);
     for (const { coefficients, speed } of [one, other]) {
+      // First: whoever asks the speed brings it up to date.
       expect(coefficients.weightsMs).toBeGreaterThan(2 * PRIOR_COEFFICIENTS.weightsMs);
       expect(coefficients).toBe(speed.coefficients);
     }
@@ -133,6 +134,20 @@ describe("a member", () => {
     expect(capacities()).toEqual([500, 2000]);
     for (const each of pool.members) each.report(engineSignals({}));
     expect(capacities()).toEqual([500, 2000]);
+  });
+
+  it("has requests whose last blocks are half empty, of the size that was reported last", () => {
+    const ledger = new Ledger();
+    const pool = emptyPool(ledger);
+    pool.setEndpoints([endpoint({ id: "a" })]);
+    ledger.open("a", costOf(REQUEST, 0), REQUEST.output, 0);
+    const kvTokensAfter = (signals: Partial<EngineSignals>) => {
+      member(pool, "a").report(engineSignals(signals));
+      return member(pool, "a").kvTokens;
+    };
+    expect(member(pool, "a").kvTokens).toBe(100 + 8);
+    expect(kvTokensAfter({ kvBlockTokens: 64 })).toBe(100 + 32);
+    expect(kvTokensAfter({})).toBe(100 + 32);
   });
 
   it.each([

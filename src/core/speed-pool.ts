@@ -152,6 +152,7 @@ export class SpeedPool {
 
   remove(member: PooledSpeed): void {
     this.#members.delete(member);
+    this.#unsettled.delete(member);
     this.#changed();
   }
 

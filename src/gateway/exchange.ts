@@ -168,7 +168,10 @@ export class Exchange implements ClientWatcher, DeliveryHost {
       case "undecodable":
         return this.#refuse("invalid_body", { cause: body.cause });
     }
-    if ((body.decoded ?? body.sent).length >= LONG_BODY_BYTES) await this.#parts.turns.next();
+    if (body.decoded !== undefined && body.decoded.length >= LONG_BODY_BYTES) {
+      await this.#parts.turns.next();
+      if (this.#isClientGone) return this.#end("client_closed");
+    }
     const facts = this.#read(body.sent, body.decoded);
     if (!facts.isReadable) return this.#refuse("invalid_json", { cause: facts.message });
     const { model } = facts;
@@ -305,7 +308,10 @@ export class Exchange implements ClientWatcher, DeliveryHost {
 /** Of the methods of `passthrough` paths, of which nothing else is known (RFC 9110, 9.2.2). */
 const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 
-/** To read so much takes a good part of a millisecond: two at once are worse for those that stream than a turn for one. */
+/**
+ * Reading and hashing takes 3 us per kB, twice that for text that is not English (docs/performance.md): from a fifth of a
+ * millisecond on, streams are not to wait for two at once.
+ */
 const LONG_BODY_BYTES = 64 * 1024;
 
 /** What is buffered goes to its endpoints within moments, or is held and would not. */

@@ -4,6 +4,7 @@ import {
   costOf,
   DEFAULT_HOLDING_LIMITS,
   type Endpoint,
+  type EngineSignals,
   endpoint,
   Holding,
   type Lease,
@@ -28,10 +29,17 @@ export class Fleet {
 
   /** Every endpoint tells of its batch, as engines do that serve in turn. */
   reportBatches(): void {
-    for (const member of this.#pool.members) member.signals = engineSignals({ runningRequests: 0 });
+    this.report({ runningRequests: 0 });
   }
 
+  /** Every endpoint reports no more than `known`. */
+  report(known: Partial<EngineSignals>): void {
+    for (const member of this.#pool.members) member.report(engineSignals(known));
+  }
+
+  /** As before a decision: what is believed of their speeds is up to date. */
   get candidates(): Candidates {
+    for (const { speed } of this.#pool.members) speed.update();
     return nonEmpty(this.#pool.members);
   }
 

@@ -8,7 +8,7 @@ import type { Candidate } from "../policy.ts";
  * the mean, each of which takes B tokens: so what is generated until then is about exponential of mean o, whatever B.
  * A reserve of 3 o is exceeded once in 20 times; then a running request is preempted, and its work done twice.
  *
- * @param kvTokens The candidate's, which who asks has at hand.
+ * @param kvTokens Those that are taken at the candidate now, which callers have read already.
  * @param outputTokens Expected of the newcomer.
  */
 export function missingKvTokens(

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { candidate } from "../../../test/support/candidate.ts";
-import { engineSignals } from "../../../test/support/engine-signals.ts";
 import { Fleet, type FleetEndpoint, times } from "../../../test/support/fleet.ts";
 import { costOf } from "../cost.ts";
 import { DEFAULT_HOLDING_LIMITS } from "../holding.ts";
@@ -150,7 +149,7 @@ describe("an endpoint can begin on a request", () => {
 
   it("while a slot is free, where the engine says how many it has", () => {
     const { fleet, a } = fleetOf();
-    Object.assign(a, { signals: engineSignals({ maxRunningRequests: 2 }) });
+    fleet.report({ maxRunningRequests: 2 });
     fleet.run("a", chat);
     expect([binding.fits(chat, a), binding.canBegin(chat, a, 0)]).toEqual([true, true]);
     fleet.run("a", chat);

@@ -33,6 +33,7 @@ describe("LoopTurns", () => {
     const again = turns.next().then(() => {
       isAgain = true;
     });
+    await Promise.resolve();
     expect(isAgain).toBe(false);
     await again;
     expect(isAgain).toBe(true);
