@@ -6,6 +6,7 @@ import {
   type AccountShare,
   Balancer,
   endpoint,
+  engineCoefficients,
   type Lease,
   PRIOR_COEFFICIENTS,
   type Random,
@@ -71,7 +72,7 @@ class Gateway {
   }
 }
 
-const ONE_MS_A_TOKEN = { ...PRIOR_COEFFICIENTS, computeMs: 1, tokenMs: 0, pairMs: 0 };
+const ONE_MS_A_TOKEN = engineCoefficients({ ...PRIOR_COEFFICIENTS, computeMs: 1, tokenMs: 0, pairMs: 0 });
 
 type Sums = Readonly<Record<"requests" | "waiting" | "prefill" | "running" | "context" | "output" | "recent", number>>;
 
