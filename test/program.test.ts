@@ -45,6 +45,11 @@ describe("the program that the package names", () => {
     expect((await run(PROGRAM, "--version")).stdout).toBe(`${version}\n`);
   });
 
+  it("says nothing of a reader of its output that has left", async () => {
+    const pipe = promisify(execFile)("sh", ["-c", `"${process.execPath}" "${PROGRAM}" --help | true`]);
+    expect((await pipe).stderr).toBe("");
+  });
+
   it("writes a report with its plots", async () => {
     const file = join(newFolder(), "report.html");
     await run(PROGRAM, "simulate", "--trace", "synthetic:rate=8,requests=20,in=exp(600),out=exp(40)", "--html", file);

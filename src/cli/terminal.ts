@@ -23,6 +23,7 @@ const MAX_COLUMNS = 110;
 
 /** The terminal of this process. */
 export function processTerminal(): Terminal {
+  process.stdout.on("error", ignoreBrokenPipe);
   return {
     environment: process.env,
     columns: Math.min(process.stdout.columns ?? MAX_COLUMNS, MAX_COLUMNS),
@@ -32,6 +33,11 @@ export function processTerminal(): Terminal {
     untilStopped,
     onHangUp: (listener) => void process.on("SIGHUP", listener),
   };
+}
+
+/** Whoever read the output, `head` for one, has enough of it. That is no fault, and no reason to stop serving. */
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
 }
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
